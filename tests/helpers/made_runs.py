@@ -86,7 +86,6 @@ def summed(stepped: Iterator) -> RunStatistics:
     run = RunStatistics()
     for step, one in stepped:
         run.add({"step": step, "group": 0, **one})
-    run.end_step()
     return run
 
 

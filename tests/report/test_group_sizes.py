@@ -6,7 +6,7 @@ import random
 import pytest
 
 from helpers.made_runs import record
-from trl_grpo_rewards.report.pass_rates import GROUP_SIZES, PromptSample, compare_group_sizes
+from trl_grpo_rewards.report.pass_rates import GROUP_SIZES, PromptHistories, compare_group_sizes
 
 
 @functools.cache
@@ -14,8 +14,8 @@ def group(right: int, size: int) -> dict:
     return record({"boxed": [1] * right + [0] * (size - right)})
 
 
-def sample(rights: list[int], size: int) -> PromptSample:
-    prompts = PromptSample()
+def sample(rights: list[int], size: int) -> PromptHistories:
+    prompts = PromptHistories()
     for place, right in enumerate(rights):
         prompts.add({"step": 1, **group(right, size), "prompt_id": str(place)})
     return prompts
@@ -57,4 +57,4 @@ def test_the_size_of_the_run_is_compared_too(own):
 
 
 def test_nothing_is_said_if_no_group_was_scored():
-    assert compare_group_sizes(PromptSample())["dead"] == []
+    assert compare_group_sizes(PromptHistories())["dead"] == []

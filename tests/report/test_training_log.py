@@ -2,6 +2,7 @@
 
 import pytest
 
+from trl_grpo_rewards.report.excerpts import round_numbers
 from trl_grpo_rewards.report.training_log import compare_held_out, describe_progress, measure_time, select_curves
 from trl_grpo_rewards.report.trends import MAX_POINTS
 
@@ -12,7 +13,7 @@ def test_curves_are_those_that_were_logged_and_are_not_always_0():
         {"step": 10, "entropy": 0.25, "grad_norm": 2.0, "clip_ratio/region_mean": 0.0, "kl": None},
         {"step": 10, "eval_runtime": 1.0, "eval_entropy": 9.0},
     ]
-    assert select_curves(log) == {
+    assert round_numbers(select_curves(log)) == {
         "steps": [[5, 5], [10, 10]],
         "series": [["entropy", [0.5, 0.25]], ["grad_norm", [None, 2.0]]],
     }

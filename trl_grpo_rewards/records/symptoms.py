@@ -13,6 +13,7 @@ from statistics import fmean, median, quantiles
 from typing import Any, NamedTuple, TypeAlias
 
 from .dead_groups import GroupKind
+from .shapes import is_number
 from .signs import MIN_POINTS, Point, Series, Signs, Trend, find_first_parting
 
 
@@ -330,7 +331,7 @@ def find_weak(signs: Signs, metric: str) -> Facts:
 
 def find_partings(signs: Signs, metric: str) -> Facts:
     """The total rises while a reward of weight 0 does not. The sentence names the reward that most of the rise is from."""
-    points = {name: [one for one in signs.groups if one.get(f"{metric}/{name}") is not None] for name in signs.terms}
+    points = {name: [one for one in signs.groups if is_number(one.get(f"{metric}/{name}"))] for name in signs.terms}
     found = []
     for name, known in points.items():
         pairs = [Point(one["first"], one[f"witnessed/{name}"], one[f"{metric}/{name}"]) for one in known]

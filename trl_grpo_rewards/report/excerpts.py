@@ -1,14 +1,15 @@
-"""Samples of groups with their texts, so that the page stays small: the newest, the most notable, and some of all steps."""
+"""Groups with their texts: samples of the newest, the most notable, and of all steps, and a completion before and after."""
 
 import heapq
 import json
 import math
+import statistics
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..tools.call_reading import is_error
-from .trends import find_outcome_reward, read_outcome_scores
+from .trends import find_outcome_reward, keep_finite, read_outcome_scores
 
 
 MAX_BYTES = 4 << 20
@@ -51,6 +52,62 @@ class Excerpts:
         """Return each sampled group as JSON, in the order of steps."""
         samples = (self.newest, self.notable, self.spread)
         return [text for _, text in sorted({place: text for one in samples for _, place, text in one.heap}.items())]
+
+
+class Examples:
+    """The groups of the first and of the last step, and the latest groups with the prompts of the first step."""
+
+    def __init__(self) -> None:
+        self.first: list[dict[str, Any]] = []
+        self.last: list[dict[str, Any]] = []
+        self.latest: dict[str, dict[str, Any]] = {}
+
+    def add(self, record: dict[str, Any]) -> None:
+        prompt_id = record.get("prompt_id")
+        if not self.first or record["step"] == self.first[0]["step"]:
+            self.first.append(record)
+            self.latest |= {prompt_id: record} if prompt_id else {}
+        elif prompt_id in self.latest:
+            self.latest[prompt_id] = record
+        if self.last and record["step"] > self.last[0]["step"]:
+            self.last = []
+        self.last.append(record)
+
+    def describe(self) -> list[dict[str, Any]]:
+        """Return both completions, or an empty list. If a prompt of the first step was sampled again, both answer it."""
+        if not self.first or self.first[0]["step"] == self.last[0]["step"]:
+            return []
+        middle = (self.first[0]["step"] + self.last[0]["step"]) / 2
+        again = max(self.latest.values(), key=lambda record: record["step"], default={"step": 0})
+        ends = [self.first, self.last]
+        if again["step"] > middle:
+            ends = [[one for one in self.first if one.get("prompt_id") == again["prompt_id"]], [again]]
+        found = [example for records in ends if (example := describe_typical(records))]
+        return found if len(found) == 2 else []
+
+
+def describe_typical(records: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """Return the completion whose total is closest to the mean of its group, of the group closest to the mean of all."""
+    told = [one for one in records if one.get("completions") and keep_finite(one.get("total"))]
+    if not told:
+        return None
+    group = told[find_typical([statistics.fmean(keep_finite(one["total"])) for one in told])]
+    place = find_typical(group["total"])
+    return {
+        "step": group["step"],
+        "group": group.get("group", 0),
+        "prompt": to_turns(group.get("prompt")),
+        "completion": to_turns(group["completions"][place]),
+        "scores": [[name, scores[place]] for name, scores in group["rewards"].items()],
+        "total": group["total"][place],
+    }
+
+
+def find_typical(values: Sequence[float | None]) -> int:
+    """Return the place of the finite number that is closest to the mean."""
+    known = {place: value for place, value in enumerate(values) if value is not None and keep_finite([value])}
+    mean = statistics.fmean(known.values())
+    return min(known, key=lambda place: abs(known[place] - mean))
 
 
 def encode_json(value: Any) -> str:

@@ -1,23 +1,18 @@
-"""Pass rates of prompts: the shares of right completions over time. Of many prompts, those with the smallest hashes are kept."""
+"""Pass rates of prompts: the shares of right completions over time, and what other sizes of groups would give."""
 
 import hashlib
 import json
 import math
-from collections import Counter
 from typing import Any
 
+import pandas as pd
+
 from ..texts import prompt_text
-from .trends import StepBin, Timeline, read_passes
+from .trends import choose_width, read_passes
 
-
-SAMPLE_SIZE = 1000
-"""Minimum number of prompts in the sample of a long run. At twice this number the sample is cut down to it."""
-
-MAX_PROMPT_BINS = 32
-"""Maximum number of bins in the history of one prompt."""
 
 MAX_PROMPTS_SHOWN = 160
-"""Maximum number of prompts in the heatmap."""
+"""Maximum number of prompts in the heatmap. Those with the smallest hashes are shown."""
 
 MAX_COLUMNS = 48
 """Maximum number of columns in the heatmap, each a range of steps."""
@@ -29,66 +24,26 @@ GROUP_SIZES = (4, 8, 16, 32)
 """Group sizes that are compared with the size of the run."""
 
 
-class PromptHistory:
-    """The pass rate of one prompt over time, and the first step in which all its completions were right."""
-
-    def __init__(self, label: str) -> None:
-        self.label = label
-        self.solved: int | None = None
-        self.first, self.last = 0, 0
-        self.timeline = Timeline(MAX_PROMPT_BINS)
-
-    def add(self, step: int, passes: list[bool]) -> None:
-        self.first, self.last = self.first or step, step
-        if self.solved is None and all(passes):
-            self.solved = step
-        group = StepBin(step, step)
-        group.add("pass", passes)
-        self.timeline.add(group)
-
-    def count_since(self, step: float) -> tuple[int, int]:
-        """Return the number of right completions and of all completions, in bins that end after the step."""
-        bins = [one for one in self.timeline if one.last > step]
-        return int(sum(one.sums["pass", "sum"] for one in bins)), sum(one.count("pass") for one in bins)
-
-
-class PromptSample:
-    """The prompts of a run, or a sample of them. `ids` has the ids of all prompts."""
+class PromptHistories:
+    """The groups of each prompt: their steps, right completions, and completions that are known to be right or wrong."""
 
     def __init__(self) -> None:
-        self.ids: set[str] = set()
-        self.prompts: dict[str, PromptHistory] = {}
-        self.largest_id: str | None = None
+        self.labels: dict[str, str] = {}
+        self.rows: list[tuple[str, int, int, int]] = []
         self.first, self.last = 0, 0
 
     def add(self, record: dict[str, Any]) -> None:
         prompt_id, passes = identify_prompt(record), read_passes(record)
         self.first, self.last = self.first or record["step"], record["step"]
-        if prompt_id is None or not passes:
-            return
-        self.ids.add(prompt_id)
-        if self.largest_id is not None and prompt_id > self.largest_id:
-            return
-        if prompt_id not in self.prompts:
-            self.prompts[prompt_id] = PromptHistory(label_prompt(record))
-        self.prompts[prompt_id].add(record["step"], passes)
-        if len(self.prompts) > 2 * SAMPLE_SIZE:
-            self._shrink()
+        if prompt_id is not None and passes:
+            self.rows.append((prompt_id, record["step"], sum(passes), len(passes)))
+            if prompt_id not in self.labels:
+                self.labels[prompt_id] = label_prompt(record)
 
-    def _shrink(self) -> None:
-        self.prompts = {prompt_id: self.prompts[prompt_id] for prompt_id in sorted(self.prompts)[:SAMPLE_SIZE]}
-        self.largest_id = max(self.prompts)
-
-    def select_rows(self) -> list[PromptHistory]:
-        """Return the prompts of the heatmap in the order of `solved`. Most prompts of a short run have no history."""
-        prompts = [prompt for _, prompt in sorted(self.prompts.items())]
-        repeated = [prompt for prompt in prompts if prompt.first < prompt.last]  # in several steps
-        if len(repeated) < max(MIN_REPEATED * len(prompts), 2):
-            return []
-        return sorted(
-            repeated[:MAX_PROMPTS_SHOWN],
-            key=lambda one: (one.solved or math.inf, -([*one.timeline][-1].mean("pass") or 0.0)),
-        )
+    def build_table(self) -> pd.DataFrame:
+        """Return the sums of each prompt and step."""
+        table = pd.DataFrame(self.rows, columns=["prompt", "step", "passed", "total"])
+        return table.groupby(["prompt", "step"], as_index=False).sum()
 
 
 def identify_prompt(record: dict[str, Any]) -> str | None:
@@ -105,39 +60,32 @@ def label_prompt(record: dict[str, Any]) -> str:
     return (text[:80] + "…" if len(text) > 80 else text) or record["prompt_id"]
 
 
-def build_heatmap(sample: PromptSample) -> dict[str, Any]:
-    """Return the heatmap: a row for each selected prompt, with its latest pass rate in each range of steps."""
-    rows = sample.select_rows()
-    width = max((prompt.timeline.width for prompt in rows), default=1)
-    while (sample.last - 1) // width - (sample.first - 1) // width >= MAX_COLUMNS:
-        width *= 2
-    columns = range((sample.first - 1) // width, (sample.last - 1) // width + 1)
+def build_heatmap(prompts: PromptHistories) -> dict[str, Any]:
+    """Return the heatmap: a row for each prompt with the latest pass rate in each range of steps, in the order of `solved`."""
+    table, ranges = prompts.build_table(), range(prompts.first, prompts.last + 1)
+    width = choose_width(pd.Series(ranges), MAX_COLUMNS)
+    columns = range((prompts.first - 1) // width, (prompts.last - 1) // width + 1)
+    known = table.groupby("prompt").step.count()  # most prompts of a short run have no history
+    shown = known.index[known > 1][: MAX_PROMPTS_SHOWN * ((known > 1).sum() >= max(MIN_REPEATED * len(known), 2))]
+    table = table[table.prompt.isin(shown)]
+    solved = table[table.passed == table.total].groupby("prompt").step.min().to_dict()
+    latest = table.groupby("prompt").last()
+    order = sorted(shown, key=lambda one: (solved.get(one, math.inf), -latest.passed[one] / latest.total[one]))
+    cells = table.groupby(["prompt", (table.step - 1) // width])[["passed", "total"]].sum()
+    rates = (cells.passed / cells.total).unstack().reindex(index=order, columns=columns).ffill(axis=1).round(3)
     return {
-        "steps": [[max(at * width + 1, sample.first), min((at + 1) * width, sample.last)] for at in columns],
-        "prompts": [[prompt.label, prompt.solved] for prompt in rows],
-        "rates": [fill_rates(prompt.timeline, width, columns) for prompt in rows],
-        "total": len(sample.ids),
+        "steps": [[max(at * width + 1, prompts.first), min((at + 1) * width, prompts.last)] for at in columns],
+        "prompts": [[prompts.labels[one], solved.get(one)] for one in order],
+        "rates": rates.to_numpy().tolist(),
+        "total": len(known),
     }
 
 
-def fill_rates(timeline: Timeline, width: int, columns: range) -> list[float | None]:
-    """Return the pass rate in each column. A column without a group of the prompt repeats the rate before it."""
-    passed: Counter[int] = Counter()
-    total: Counter[int] = Counter()
-    for one in timeline:
-        column = (one.first - 1) // width
-        passed[column] += int(one.sums["pass", "sum"])
-        total[column] += one.count("pass")
-    rates: list[float | None] = []
-    for column in columns:
-        rates.append(round(passed[column] / total[column], 3) if total[column] else rates[-1] if rates else None)
-    return rates
-
-
-def compare_group_sizes(sample: PromptSample, own: int = 0) -> dict[str, Any]:
+def compare_group_sizes(prompts: PromptHistories, own: int = 0) -> dict[str, Any]:
     """Return the expected share of dead groups of each size, from the groups in the last quarter of the steps."""
-    start = sample.last - (sample.last - sample.first + 1) / 4
-    counts = [count for prompt in sample.prompts.values() if (count := prompt.count_since(start))[1]]
+    start, table = prompts.last - (prompts.last - prompts.first + 1) / 4, prompts.build_table()
+    sums = table[table.step > start].groupby("prompt")[["passed", "total"]].sum()
+    counts: list[tuple[int, int]] = [*sums.itertuples(index=False, name=None)]
     prior = fit_prior(counts)
     sizes = sorted({*GROUP_SIZES, own} - {0, 1}) if counts else []
     return {

@@ -1,20 +1,21 @@
 """Everything that the page says about one run, computed from its records one at a time."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from ..records.logs import read_log, read_state
 from ..records.runs import list_facts, read_run
 from ..records.signs import MIN_POINTS, Signs
 from ..records.symptoms import MIN_STEPS, RULES, Anomaly, judge
-from ..records.trl_runs import find_output_dir, find_weights, has_records, list_means, read_steps
-from .examples import Examples
-from .excerpts import Excerpts
-from .pass_rates import PromptSample, build_heatmap, compare_group_sizes
-from .training_log import compare_held_out, describe_progress, measure_time, select_curves, sum_entry
-from .trends import GROUP_OUTCOMES, PASS_BANDS, RunStatistics, StepBin, merge_bins
+from ..records.trl_runs import find_output_dir, find_weights, has_records, read_steps
+from .excerpts import Examples, Excerpts
+from .pass_rates import PromptHistories, build_heatmap, compare_group_sizes
+from .training_log import compare_held_out, describe_progress, measure_time, select_curves
+from .trends import GROUP_OUTCOMES, PASS_BANDS, Ranges, RunStatistics
 from .verdicts import name_worst, write_verdict
 
 
@@ -27,13 +28,14 @@ class Summary:
 
     def __init__(self, source: str | Path, runs: int = 1) -> None:
         self.source = Path(source)
-        self.run, self.prompts, self.excerpts = RunStatistics(), PromptSample(), Excerpts(runs)
+        self.run, self.prompts, self.excerpts = RunStatistics(), PromptHistories(), Excerpts(runs)
         self.examples, self.is_recorded = Examples(), has_records(self.source)
         self.description: dict[str, Any] = {}
         self.log: list[dict[str, Any]] = []
 
-    def add(self, record: dict[str, Any]) -> None:
-        for part in (self.run, self.prompts, self.excerpts, self.examples):
+    def add(self, record: dict[str, Any], first: int | None = None) -> None:
+        self.run.add(record, first)
+        for part in (self.prompts, self.excerpts, self.examples):
             part.add(record)
 
     def add_log(self) -> None:
@@ -42,12 +44,11 @@ class Summary:
         self.run.weights = find_weights(log)
         for first, entry, records in read_steps(self.source, log):
             for record in records:
-                self.add(record)
-            self.run.add_entry(sum_entry(entry, first), list_means(entry))
+                self.add(record, first)
+            self.run.add_entry(entry, first)
 
     def describe(self) -> dict[str, Any]:
         """Return the data of the page, with the description of the run and its log."""
-        self.run.end_step()
         self.description, self.log = read_run(find_output_dir(self.source)) or {}, read_log(self.source)
         if not self.is_recorded:
             self.description = self.description or {"options": {"max_steps": read_state(self.source).get("max_steps")}}
@@ -63,7 +64,7 @@ class Summary:
 FIELDS: dict[str, Callable[[Summary], Any]] = {
     "name": lambda summary: summary.name,
     "progress": lambda summary: describe_progress(
-        summary.run.whole.last, summary.description.get("options") or {}, summary.log, not summary.is_recorded
+        summary.run.ends[1], summary.description.get("options") or {}, summary.log, not summary.is_recorded
     ),
     "verdict": lambda summary: write_verdict(
         summary.run, find_ends(summary.run), compare_held_out(summary.log), summary.description.get("held_out")
@@ -73,16 +74,16 @@ FIELDS: dict[str, Callable[[Summary], Any]] = {
     "facts": lambda summary: list(list_facts(summary.description, summary.log).items()),
     "size": lambda summary: summary.run.size,
     "groups": lambda summary: summary.excerpts.count,
-    "prompts": lambda summary: len(summary.prompts.ids),
-    "steps": lambda summary: [summary.run.whole.first, summary.run.whole.last],
-    "tokens": lambda summary: summary.run.whole.sums["tokens"],
+    "prompts": lambda summary: len(summary.prompts.labels),
+    "steps": lambda summary: [*summary.run.ends],
+    "tokens": lambda summary: int(summary.run.points.get("sum", "tokens").sum()),
     "outcome": lambda summary: summary.run.outcome,
     "weights": lambda summary: [[name, summary.run.weights.get(name, 1.0)] for name in summary.run.rewards],
-    "checked": lambda summary: bool(split_into_tenths(summary.run)),
+    "checked": lambda summary: is_long(summary.run),
     "needed": lambda summary: count_needed(summary.run),
     "passed": lambda summary: summary.judged[1],
     "anomalies": lambda summary: [asdict(anomaly) for anomaly in summary.judged[0]],
-    "ends": lambda summary: [[part.first, part.last] for part in find_ends(summary.run)],
+    "ends": lambda summary: find_ends(summary.run).steps,
     "is_share": lambda summary: summary.run.is_share,
     "changes": lambda summary: compare_ends(summary.run),
     "held_out": lambda summary: compare_held_out(summary.log),
@@ -96,63 +97,64 @@ FIELDS: dict[str, Callable[[Summary], Any]] = {
 
 
 def chart_columns(run: RunStatistics) -> dict[str, Any]:
-    """Return the columns of the charts over steps: a value for each bin, None if the bin has none."""
-    bins = list(run.points)
+    """Return the columns of the charts over steps: a value for each point, NaN if there is none."""
 
-    def means(series: Hashable) -> list[float | None]:
-        return [one.mean(series) for one in bins]
+    def read(name: str, how: str = "mean") -> list[float]:
+        values: list[float] = run.points.get(how, name).tolist()
+        return values
 
     return {
-        "steps": [[one.first, one.last] for one in bins],
-        "kinds": [
-            [outcome, [share_of(one, "outcome", outcome, GROUP_OUTCOMES) for one in bins]]
-            for outcome in GROUP_OUTCOMES
-        ],
-        "bands": [[band, [share_of(one, "band", band, PASS_BANDS) for one in bins]] for band in PASS_BANDS],
-        "mean": means("mean"),
-        "spread": means("spread"),
-        "rewards": [[name, means(("reward", name))] for name in run.rewards],
-        "signal": [[name, [one.signal(name) for one in bins]] for name in run.rewards],
-        "length": means("length"),
-        "shortest": [one.lowest.get("length") for one in bins],
-        "longest": [one.highest.get("length") for one in bins],
-        "truncated": means("truncated"),
-        "tokens": [one.sums["tokens"] for one in bins],
+        "steps": run.points.steps,
+        "kinds": [[kind, read(f"kinds/{kind}")] for kind in GROUP_OUTCOMES],
+        "bands": [[band, read(f"bands/{band}")] for band in PASS_BANDS],
+        "mean": read("reward"),
+        "spread": read("spread"),
+        "rewards": [[name, read(f"rewards/{name}/mean")] for name in run.rewards],
+        "signal": [[name, run.points.signal(name).tolist()] for name in run.rewards],
+        "length": read("completions/mean_length"),
+        "shortest": read("completions/min_length", "min"),
+        "longest": read("completions/max_length", "max"),
+        "truncated": read("completions/clipped_ratio"),
+        "tokens": run.points.get("sum", "tokens").fillna(0).tolist(),
     }
 
 
-def share_of(one: StepBin, series: str, name: str, names: Sequence[str]) -> float | None:
-    """Return the share of groups of this kind, among those of which it is known, or None without any."""
-    known = sum(one.sums[series, other] for other in names)
-    return one.sums[series, name] / known if known else None
+def is_long(run: RunStatistics) -> bool:
+    there, needed = count_needed(run)
+    return there >= needed
 
 
-def find_ends(run: RunStatistics) -> list[StepBin]:
-    """Return the first and the last tenth of a run, its first and last step if it is short, or its only step."""
-    parts = split_into_tenths(run) or [*run.points]
-    return [parts[0], parts[-1]] if len(parts) > 1 else parts
+def find_ends(run: RunStatistics) -> Ranges:
+    """Return the first and the last tenth of a run, its first and last point if it is short, or its only point."""
+    points = [*run.points.index]
+    size = round(len(points) / 10) if is_long(run) else 1
+    last = points[round(len(points) * 0.9) :] if is_long(run) else points[-1:]
+    return run.merge(dict.fromkeys(points[:size], 0) | dict.fromkeys(last, min(len(points) - 1, 1)))
 
 
 def compare_ends(run: RunStatistics) -> list[dict[str, Any]]:
     """Return values at the beginning and at the end of a run."""
     ends, names = find_ends(run), [run.outcome] if run.outcome else [*run.rewards]
-    rows: list[tuple[str, bool, list[float | None]]] = [
-        *((f"{name} (training)", run.is_share, [part.mean(("reward", name)) for part in ends]) for name in names),
-        ("Solved groups", True, [share_of(part, "outcome", "solved", GROUP_OUTCOMES) for part in ends]),
-        ("Live groups", True, [share_of(part, "outcome", "live", GROUP_OUTCOMES) for part in ends]),
-        ("Total reward", False, [part.mean("mean") for part in ends]),
-        ("Tokens per completion", False, [part.mean("length") for part in ends]),
-        ("Truncated", True, [part.mean("truncated") for part in ends]),
+    rows = [
+        *((f"{name} (training)", run.is_share, f"rewards/{name}/mean") for name in names),
+        ("Solved groups", True, "kinds/solved"),
+        ("Live groups", True, "kinds/live"),
+        ("Total reward", False, "reward"),
+        ("Tokens per completion", False, "completions/mean_length"),
+        ("Truncated", True, "completions/clipped_ratio"),
     ]
     rows.sort(key=lambda row: not run.outcome and row[0] != "Total reward")
+    known = [(what, is_share, ends.get("mean", name)) for what, is_share, name in rows]
     return [
-        {"what": what, "share": is_share, "values": values} for what, is_share, values in rows if None not in values
+        {"what": what, "share": share, "values": values.tolist()}
+        for what, share, values in known
+        if values.notna().all()
     ]
 
 
 def find_anomalies(run: RunStatistics, log: Sequence[dict[str, Any]] = ()) -> tuple[list[Anomaly], list[str]]:
     """Return the warnings about a run, and what is true of it by the rules that have none. A run may have no groups."""
-    groups = [describe_bin(run, one) for one in run.points] if run.is_whole else []
+    groups = describe_points(run) if run.is_whole else []
     signs = Signs(log, groups, outcome=run.outcome, weights=run.weights)
     told = judge(signs)
     passed = [rule.holds.format(outcome=signs.outcome) for rule in RULES if told.get(rule.name) == []]
@@ -161,38 +163,33 @@ def find_anomalies(run: RunStatistics, log: Sequence[dict[str, Any]] = ()) -> tu
 
 def count_needed(run: RunStatistics) -> list[int]:
     """Return how many steps a run has, and how many trends need; or how many values and how many of these, if it is long."""
-    steps = run.whole.last - run.whole.first + 1
-    return [steps, MIN_STEPS] if steps < MIN_STEPS else [len([*run.points]), MIN_POINTS]
+    first, last = run.ends
+    steps = last - first + 1
+    return [steps, MIN_STEPS] if steps < MIN_STEPS else [len(run.points.index), MIN_POINTS]
 
 
-def split_into_tenths(run: RunStatistics) -> list[StepBin]:
-    """Return the run in ten parts, or an empty list if the run is too short."""
-    points = list(run.points)
-    there, needed = count_needed(run)
-    borders = [round(len(points) * tenth / 10) for tenth in range(11)] if there >= needed else []
-    return [merge_bins(points[start:end]) for start, end in zip(borders, borders[1:], strict=False)]
-
-
-def describe_bin(run: RunStatistics, one: StepBin) -> dict[str, Any]:
-    """Return what the groups of a bin say, under the names of the trainer's metrics."""
-    shares = {kind: one.sums["outcome", kind] / one.sums["groups"] for kind in GROUP_OUTCOMES}
-    entry = {
-        "first": one.first,
-        "step": one.last,
-        "completions": int(one.sums["completions"]),
-        "lessons": {kind: int(one.sums["lessons", kind]) for kind in GROUP_OUTCOMES},
-        "reward": one.mean("mean"),
-        "completions/clipped_ratio": one.mean("truncated"),
-        "completions/mean_length": one.mean("length"),
-        "completions/max_length": one.highest.get("length"),
-        "groups/duplicates": one.mean("duplicates"),
-        "groups/dead": 1 - shares["live"],
-        **{f"groups/{kind}": share for kind, share in shares.items()},
-    }
+def describe_points(run: RunStatistics) -> list[dict[str, Any]]:
+    """Return what the groups of each point say, under the names of the trainer's metrics."""
+    points = run.points
+    means = ("reward", "completions/clipped_ratio", "completions/mean_length", "groups/duplicates")
+    columns = {name: points.get("mean", name) for name in means}
+    columns |= {"completions/max_length": points.get("max", "completions/max_length")}
+    columns |= {f"groups/{kind}": points.get("mean", f"kinds/{kind}") for kind in GROUP_OUTCOMES}
+    columns |= {"groups/dead": 1 - columns["groups/live"]}
     for name in run.rewards:
-        entry[f"rewards/{name}/mean"] = one.mean(("reward", name))
-        entry[f"rewards/{name}/std"] = one.deviation(("reward", name))
-        entry[f"groups/signal/{name}"] = one.signal(name)
-        if one.count(("witness", name)):
-            entry |= {f"{series}/{name}": one.mean((series, name)) for series in ("witnessed", "witness")}
-    return entry
+        columns[f"rewards/{name}/mean"] = points.get("mean", f"rewards/{name}/mean")
+        columns[f"rewards/{name}/std"] = points.get("std", f"rewards/{name}/mean").fillna(0)
+        columns[f"groups/signal/{name}"] = points.signal(name)
+        columns |= {f"{series}/{name}": points.get("mean", f"{series}/{name}") for series in ("witnessed", "witness")}
+    counts = {
+        name: points.get("sum", name).astype(int)
+        for name in ("completions", *(f"lessons/{kind}" for kind in GROUP_OUTCOMES))
+    }
+    entries: list[dict[str, Any]] = pd.DataFrame(columns | counts).to_dict("records")
+    for entry, (first, last) in zip(entries, points.steps, strict=True):
+        entry |= {
+            "first": first,
+            "step": last,
+            "lessons": {kind: entry.pop(f"lessons/{kind}") for kind in GROUP_OUTCOMES},
+        }
+    return entries

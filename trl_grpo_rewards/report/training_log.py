@@ -4,10 +4,11 @@ import math
 import re
 from typing import Any
 
+import pandas as pd
+
 from ..records.shapes import is_number
 from ..records.signs import list_evaluations
-from ..records.trl_runs import list_means
-from .trends import MAX_POINTS, StepBin, Timeline
+from .trends import MAX_POINTS, choose_width
 
 
 CURVES = (
@@ -49,40 +50,15 @@ ROUNDING = 1e-6
 """Error of a number of steps that is computed from a logged epoch."""
 
 
-def sum_entry(entry: dict[str, Any], first: int) -> StepBin:
-    """Return a bin with the means of an entry of training, for a run without records."""
-    point = StepBin(first, entry["step"])
-    names = {"mean": "reward", "length": "completions/mean_length", "truncated": "completions/clipped_ratio"}
-    for series, name in names.items():
-        point.add(series, [read_finite(entry.get(name))])
-    for name, mean in list_means(entry).items():
-        std = read_finite(entry.get(f"rewards/{name}/std")) or 0.0
-        point.add(("group mean", name), [read_finite(mean)])
-        point.add(("reward", name), [read_finite(mean)])
-        if point.count(("reward", name)):  # the log has no range of scores, but this says whether they are constant
-            point.lowest["reward", name], point.highest["reward", name] = round(mean - std, 6), round(mean + std, 6)
-    point.lowest["length"] = read_finite(entry.get("completions/min_length")) or 0.0
-    point.highest["length"] = read_finite(entry.get("completions/max_length")) or 0.0
-    return point
-
-
 def select_curves(log: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the curves of the log: the steps of each point, and the values of each name."""
-    timeline = Timeline(MAX_POINTS)
-    for entry in log:
-        point = StepBin(entry["step"], entry["step"])
-        for name in CURVES:
-            point.add(name, [read_finite(entry.get(name))])
-        if point.sums:
-            timeline.add(point)
-    bins = list(timeline)
+    rows = [[entry["step"], *(read_finite(entry.get(name)) for name in CURVES)] for entry in log]
+    table = pd.DataFrame(rows, columns=["step", *CURVES], dtype=float).dropna(how="all", subset=[*CURVES])
+    points = table.groupby((table["step"] - 1) // choose_width(table["step"], MAX_POINTS))
+    means = points.mean()
     return {
-        "steps": [[one.first, one.last] for one in bins],
-        "series": [
-            [name, [one.mean(name) for one in bins]]
-            for name in CURVES
-            if any(one.sums[name, "squares"] for one in bins)
-        ],
+        "steps": points["step"].agg(["min", "max"]).astype(int).to_numpy().tolist(),
+        "series": [[name, means[name].tolist()] for name in CURVES if table[name].fillna(0).any()],
     }
 
 

@@ -1,15 +1,19 @@
-"""Statistics of a run over its steps, from the stream of its records: sums in bins of steps, which are the points of charts."""
+"""Statistics of a run over its steps: a table of its completions and one of its groups, which are read by ranges of steps."""
 
 import math
-import sys
-from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass, field
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from itertools import repeat
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ..records.dead_groups import DEFAULT_TOLERANCE, GroupKind, count_lessons, is_dead, kind_of_group
+from ..records.shapes import is_number
+from ..records.trl_runs import list_means
 
 
 GROUP_OUTCOMES = ("solved", "live", "failed", "flat", "unscored")
@@ -19,154 +23,135 @@ PASS_BANDS = ("none right", "up to 25%", "up to 50%", "up to 75%", "over 75%", "
 """Ranges of a group's pass rate, in the order in which the chart stacks them."""
 
 MAX_POINTS = 120
-"""Maximum number of bins of a run, and thus of points in a chart."""
+"""Maximum number of ranges of steps of a run, and thus of points in a chart."""
 
 ROUNDING_ERROR = 1e-9
 """Totals that differ by less count as equal, since sums of floating-point numbers are not exact."""
 
 
-def keep_finite(values: Iterable[float | None] | None) -> list[float]:
+def keep_finite(values: Iterable[Any] | None) -> list[float]:
     """Return the finite numbers among the values."""
-    return [value for value in values or () if value is not None and math.isfinite(value)]
+    return [value for value in values or () if is_number(value)]
 
 
-@dataclass
-class StepBin:
-    """Sums over the groups of consecutive steps. A series has the keys `(series, "sum")`, `"count"` and `"squares"`."""
-
-    first: int = sys.maxsize
-    last: int = 0
-    sums: defaultdict[Hashable, float] = field(default_factory=lambda: defaultdict(int))
-    lowest: dict[Hashable, float] = field(default_factory=dict)
-    highest: dict[Hashable, float] = field(default_factory=dict)
-
-    def add(self, series: Hashable, values: Iterable[float | None] | None) -> None:
-        """Add the finite values to a series."""
-        if finite := keep_finite(values):
-            self.sums[series, "sum"] += sum(finite)
-            self.sums[series, "count"] += len(finite)
-            self.sums[series, "squares"] += sum(value * value for value in finite)
-            self._extend_range(series, min(finite), max(finite))
-
-    def merge(self, other: "StepBin") -> None:
-        """Add the steps and the sums of another bin."""
-        self.first, self.last = min(self.first, other.first), max(self.last, other.last)
-        for key, value in other.sums.items():
-            self.sums[key] += value
-        for series, lowest in other.lowest.items():
-            self._extend_range(series, lowest, other.highest[series])
-
-    def _extend_range(self, series: Hashable, lowest: float, highest: float) -> None:
-        self.lowest[series] = min(lowest, self.lowest.get(series, math.inf))
-        self.highest[series] = max(highest, self.highest.get(series, -math.inf))
-
-    def count(self, series: Hashable) -> int:
-        return int(self.sums[series, "count"])
-
-    def mean(self, series: Hashable) -> float | None:
-        return self.sums[series, "sum"] / self.count(series) if self.count(series) else None
-
-    def deviation(self, series: Hashable) -> float | None:
-        """Return the standard deviation of a series, which is 0 only if all its values are equal."""
-        mean = self.mean(series)
-        if mean is None or self.lowest[series] == self.highest[series]:
-            return None if mean is None else 0.0
-        return math.sqrt(max(self.sums[series, "squares"] / self.count(series) - mean**2, ROUNDING_ERROR))
-
-    def standard_error(self, series: Hashable) -> float:
-        """Return the standard error of the mean, which is infinite for fewer than two values."""
-        deviation, count = self.deviation(series), self.count(series)
-        return math.inf if deviation is None or count < 2 else deviation / math.sqrt(count - 1)
-
-    def signal(self, reward: str) -> float | None:
-        """Return the share of a reward in the variance of the total within groups, as in `groups/signal`."""
-        variance = self.sums["variance"]
-        return self.sums["signal", reward] / variance if variance > 0 else None
+def choose_width(steps: Any, limit: int) -> int:
+    """Return the smallest power of two so that ranges of as many steps are not more than the limit."""
+    width = 1
+    while len(np.unique((steps - 1) // width)) > limit:
+        width *= 2
+    return width
 
 
-def merge_bins(bins: Iterable[StepBin]) -> StepBin:
-    """Return a bin with the steps and the sums of all bins."""
-    merged = StepBin()
-    for one in bins:
-        merged.merge(one)
-    return merged
+class Table:
+    """Columns of numbers, with NaN for what is not known. Rows are added one group at a time."""
+
+    def __init__(self) -> None:
+        self.columns = {"first": array("d"), "last": array("d")}
+        self.size = 0
+
+    def extend(self, first: int, last: int, size: int, columns: Mapping[str, Iterable[Any] | None]) -> None:
+        """Add rows about these steps. A column may have fewer values than there are rows."""
+        for name, values in {"first": [first] * size, "last": [last] * size, **columns}.items():
+            column = self.columns.setdefault(name, array("d"))
+            column.extend(repeat(math.nan, self.size - len(column)))
+            column.extend(value if is_number(value) else math.nan for value in values or ())
+        self.size += size
+
+    def build(self) -> pd.DataFrame:
+        return pd.DataFrame({name: pd.Series(np.array(column)) for name, column in self.columns.items()})
 
 
-class Timeline:
-    """Bins of equal width. The width doubles whenever there are more bins than the limit."""
+class Ranges:
+    """Statistics of ranges of steps."""
 
-    def __init__(self, limit: int) -> None:
-        self.limit, self.width = limit, 1
-        self.bins: dict[int, StepBin] = {}
+    def __init__(self, tables: Iterable[pd.DataFrame], numbers: Mapping[int, int]) -> None:
+        self.parts = [table.groupby(table["range"].map(numbers)) for table in tables]
+        self.index = self.parts[0].first().index
 
-    def __iter__(self) -> Iterator[StepBin]:
-        return iter(self.bins[index] for index in sorted(self.bins))
+    def get(self, how: str, name: str) -> pd.Series:
+        """Return a statistic of a column for each range, with NaN for what is not known."""
+        part = next((one for one in self.parts if name in one.obj), None)
+        return pd.Series(math.nan, self.index) if part is None else part[name].agg(how).reindex(self.index)
 
-    def add(self, new: StepBin) -> None:
-        self._put(new)
-        while len(self.bins) > self.limit:
-            self._double_width()
+    def signal(self, reward: str) -> pd.Series:
+        """Return the shares of a reward in the variance of the total within groups, as in `groups/signal`."""
+        return self.get("sum", f"signal/{reward}") / self.get("sum", "variance").where(lambda one: one > 0)
 
-    def _double_width(self) -> None:
-        self.width *= 2
-        bins, self.bins = [*self], {}
-        for one in bins:
-            self._put(one)
-
-    def _put(self, new: StepBin) -> None:
-        index = (new.first - 1) // self.width
-        if index in self.bins:
-            self.bins[index].merge(new)
-        else:
-            self.bins[index] = new
+    @property
+    def steps(self) -> list[list[int]]:
+        """The first and the last step of each range."""
+        ends = (self.get("min", "first").astype(int), self.get("max", "last").astype(int))
+        return [[first, last] for first, last in zip(*ends, strict=True)]
 
 
 class RunStatistics:
-    """Statistics of a run, whose records are added in the order of their steps: `points` of the charts, and the `whole` run."""
+    """Statistics of a run, whose records are added in the order of their steps and read afterwards."""
 
     def __init__(self) -> None:
-        self.points = Timeline(MAX_POINTS)
-        self.whole, self.is_whole = StepBin(), True  # whether the groups of all steps are known
+        self.completions, self.groups = Table(), Table()
+        self.has_entries = False
         self.rewards: dict[str, None] = {}
         self.weights: dict[str, float] = {}
         self.outcome = ""
         self.sizes: Counter[int] = Counter()
-        self._step: StepBin | None = None
 
-    def add(self, record: dict[str, Any]) -> None:
-        group = sum_group(record)
+    def add(self, record: dict[str, Any], first: int | None = None) -> None:
+        """Add a group. Of an entry of a log, `first` is the first step."""
+        step, size = record["step"], count_completions(record)
         self.rewards |= dict.fromkeys(record["rewards"])
         self.weights |= record.get("weights") or {}
         self.outcome = self.outcome or find_outcome_reward(record)
-        self.sizes[count_completions(record)] += 1
-        if self._step is not None and self._step.first == group.first:
-            self._step.merge(group)
-        else:
-            self.end_step()
-            self._step = group
+        self.sizes[size] += 1
+        self.groups.extend(first or step, step, 1, describe_group(record, size))
+        if first is None:
+            self.completions.extend(step, step, max(size, 1), list_scores(record))
 
-    def add_entry(self, entry: StepBin, rewards: Iterable[str]) -> None:
-        """Add a step of the log, after the groups of it that are known. What the log says counts more than they do."""
-        known = self._step or StepBin()
-        ends = known.lowest | entry.lowest, known.highest | entry.highest
-        self._step = StepBin(entry.first, entry.last, known.sums | entry.sums, *ends)
-        self.is_whole &= entry.first == entry.last and known.sums["groups"] > 0
-        self.rewards |= dict.fromkeys(rewards)
-        self.end_step()
+    def add_entry(self, entry: dict[str, Any], first: int) -> None:
+        """Add an entry of a log, as two completions that have its means and deviations. It says more than some of its groups."""
+        names = (
+            "reward",
+            "completions/clipped_ratio",
+            *(f"completions/{how}_length" for how in ("mean", "min", "max")),
+        )
+        columns: dict[str, list[Any]] = {name: [entry.get(name)] for name in names}
+        for name, mean in list_means(entry).items():
+            std = sum(keep_finite([entry.get(f"rewards/{name}/std")]))
+            pair = [one + sign * std for one in keep_finite([mean]) for sign in (-1, 1)]
+            columns |= {f"rewards/{name}/mean": pair, f"means/{name}": [mean]}
+            self.rewards.setdefault(name)
+        self.completions.extend(first, entry["step"], 2, columns)
 
-    def end_step(self) -> None:
-        """Add the step that is now complete. This must also be called after the last record."""
-        step, self._step = self._step, None
-        if step is not None:
-            self.whole.merge(step)
-            self.points.add(step)
+    @cached_property
+    def tables(self) -> list[pd.DataFrame]:
+        """The completions and the groups, each with its range: the number of a point in charts."""
+        tables = [self.completions.build(), self.groups.build()]
+        width = choose_width(tables[0]["first"], MAX_POINTS)
+        return [table.assign(range=(table["first"] - 1) // width) for table in tables]
+
+    def merge(self, numbers: Mapping[int, int]) -> Ranges:
+        """Return statistics by the number of a range. Ranges without a number are left out."""
+        return Ranges(self.tables, numbers)
+
+    @cached_property
+    def points(self) -> Ranges:
+        return self.merge({number: number for number in self.tables[0]["range"]})
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the groups of all steps are known."""
+        steps, groups = self.tables
+        return bool(((steps["first"] == steps["last"]) & steps["first"].isin(groups["last"])).all())
 
     @property
     def is_share(self) -> bool:
         """Whether the outcome reward is 1 or 0 for every completion, so that its mean is the share of right ones."""
-        scores = ("reward", self.outcome)
-        lowest, highest = self.whole.lowest.get(scores, -1), self.whole.highest.get(scores, -1)
-        return 0 <= lowest and highest <= 1 and self.whole.sums[scores, "sum"] == self.whole.sums[scores, "squares"]
+        scores = self.tables[0].get(f"rewards/{self.outcome}/mean", pd.Series()).dropna()
+        return len(scores) > 0 and bool(scores.round(6).isin([0, 1]).all())
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The first and the last step."""
+        return int(self.tables[0]["first"].min()), int(self.tables[0]["last"].max())
 
     @property
     def size(self) -> int:
@@ -206,36 +191,43 @@ def find_pass_band(passed: int, total: int) -> str:
     return PASS_BANDS[0 if not passed else 5 if passed == total else min(math.ceil(4 * passed / total), 4)]
 
 
-def sum_group(record: dict[str, Any]) -> StepBin:
-    """Return a bin with the sums of one group."""
-    group = StepBin(record["step"], record["step"])
-    group.sums["groups"], group.sums["completions"] = 1, count_completions(record)
-    group.sums["outcome", record.get("outcome")] = 1
-    for kind, count in count_lessons(*([kind] for kind in read_kinds(record))).items():
-        group.sums["lessons", kind] = count
-    group.add("mean", [record.get("mean")])
-    group.add("spread", [record.get("spread")])
-    group.add("length", record.get("lengths"))
-    group.sums["tokens"] = sum(record.get("lengths") or [])
-    group.add("truncated", record.get("truncated"))
-    if passes := read_passes(record):
-        group.add("pass", passes)
-        group.sums["band", find_pass_band(sum(passes), len(passes))] = 1
-    if record.get("duplicates") is not None and record.get("outcome") != "solved":
-        group.add("duplicates", [record["duplicates"] / max(count_completions(record), 1)])
-    for name, scores in record["rewards"].items():
-        group.add(("reward", name), scores)
-        finite = keep_finite(scores)
-        group.add(("group mean", name), [sum(finite) / len(finite)] if finite else None)
+def list_scores(record: dict[str, Any]) -> dict[str, Iterable[Any] | None]:
+    """Return the values of each completion of a group, under the names of the metrics that they are part of."""
+    lengths, rewards, totals = record.get("lengths"), record["rewards"], record.get("total") or ()
+    found = {f"completions/{how}_length": lengths for how in ("mean", "min", "max")}
+    found |= {"completions/clipped_ratio": record.get("truncated")}
+    found |= {f"rewards/{name}/mean": scores for name, scores in rewards.items()}
     for name in (name for name, weight in (record.get("weights") or {}).items() if weight == 0):
-        seen = zip(record.get("total") or (), record["rewards"].get(name, ()), strict=False)
-        pairs = [pair for pair in seen if len(keep_finite(pair)) == 2]
-        for series, values in zip(("witnessed", "witness"), zip(*pairs, strict=True), strict=False):
-            group.add((series, name), values)
-    for name, covariance in compute_covariances(record).items():
-        group.sums["signal", name] = covariance
-        group.sums["variance"] += covariance
-    return group
+        pairs = [pair for pair in zip(totals, rewards.get(name, ()), strict=False) if len(keep_finite(pair)) == 2]
+        found |= dict(zip((f"witnessed/{name}", f"witness/{name}"), zip(*pairs, strict=True), strict=False))
+    return found
+
+
+def describe_group(record: dict[str, Any], size: int) -> dict[str, Iterable[Any]]:
+    """Return the values of a group, under the names of metrics where there are such. Of kinds, one is 1, and others are 0."""
+    passes, covariances, outcome = read_passes(record), compute_covariances(record), record.get("outcome")
+    means = {name: keep_finite(scores) for name, scores in record["rewards"].items()}
+    kinds = {f"kinds/{kind}": kind == outcome for kind in GROUP_OUTCOMES} if outcome else {}
+    bands = (
+        {f"bands/{band}": band == find_pass_band(sum(passes), len(passes)) for band in PASS_BANDS} if passes else {}
+    )
+    duplicates = record.get("duplicates") if outcome != "solved" else None
+    values = {
+        "reward": record.get("mean"),
+        "spread": record.get("spread"),
+        "completions": size,
+        "tokens": sum(record.get("lengths") or []),
+        "groups/duplicates": None if duplicates is None else duplicates / max(size, 1),
+        "variance": sum(covariances.values()),
+        **kinds,
+        **bands,
+        **{
+            f"lessons/{kind}": count for kind, count in count_lessons(*([kind] for kind in read_kinds(record))).items()
+        },
+        **{f"means/{name}": sum(scores) / len(scores) if scores else None for name, scores in means.items()},
+        **{f"signal/{name}": covariance for name, covariance in covariances.items()},
+    }
+    return {name: [value] for name, value in values.items()}
 
 
 def compute_covariances(record: dict[str, Any]) -> dict[str, float]:

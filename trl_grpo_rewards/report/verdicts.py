@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from .trends import GROUP_OUTCOMES, RunStatistics, StepBin
+from .trends import GROUP_OUTCOMES, Ranges, RunStatistics
 
 
 STATES = {"failed": "failed", "flat": "are flat (equal rewards)"}
@@ -20,16 +20,14 @@ def name_worst(warnings: Sequence[dict[str, Any]]) -> list[str]:
     return [f"Warning: {warnings[0]['title']}{more}."] if warnings else []
 
 
-def write_verdict(
-    run: RunStatistics, ends: Sequence[StepBin], held_out: Sequence[dict[str, Any]], rows: Any = None
-) -> list[str]:
+def write_verdict(run: RunStatistics, ends: Ranges, held_out: Sequence[dict[str, Any]], rows: Any = None) -> list[str]:
     """Return how the outcome changed on each dataset that was evaluated twice, else in training; and the solved groups."""
     told = [text for one in held_out if (text := tell_evaluations(run, one, rows))]
     if not told:
         name = run.outcome or "total reward"
-        series, means = (("reward", name), ("group mean", name)) if run.outcome else ("mean", "mean")
-        values = [mean for part in ends if (mean := part.mean(series)) is not None]
-        margin = measure_margin([part.standard_error(means) for part in ends], [part.count(means) for part in ends])
+        series, means = (f"rewards/{name}/mean", f"means/{name}") if run.outcome else ("reward", "reward")
+        values = ends.get("mean", series).dropna().tolist()
+        margin = measure_margin(ends.get("sem", means).fillna(math.inf), ends.get("count", means))
         told = (
             [f"In training, {run.outcome or 'the total reward'} {tell_change(values, run.is_share, margin)}."]
             if values
@@ -72,17 +70,16 @@ def tell_change(values: Sequence[float], is_share: bool, margin: float) -> str:
     return f"{'rose' if values[-1] > values[0] else 'fell'} from {start} to {end}"
 
 
-def tell_solved(ends: Sequence[StepBin]) -> list[str]:
+def tell_solved(ends: Ranges) -> list[str]:
     """Return the share of solved groups, and that of the most common other kind. Nothing if the groups are not known."""
-    counts = [int(part.sums["groups"]) for part in ends]
-    if not counts or not all(counts):
+    counts = ends.get("count", "completions").fillna(0).tolist()
+    if not all(counts):
         return []
-    shares = [{kind: part.sums["outcome", kind] / part.sums["groups"] for kind in GROUP_OUTCOMES} for part in ends]
-    solved = [one.pop("solved") for one in shares]
-    kind = max(shares[-1], key=lambda name: shares[-1][name])
-    rest = (
-        f"{spell_value(shares[-1][kind], is_share=True)} {STATES.get(kind, f'are {kind}')}" if shares[-1][kind] else ""
-    )
+    kinds = {kind: ends.get("mean", f"kinds/{kind}").fillna(0).tolist() for kind in GROUP_OUTCOMES}
+    solved = kinds.pop("solved")
+    kind = max(kinds, key=lambda name: kinds[name][-1])
+    share = kinds[kind][-1]
+    rest = f"{spell_value(share, is_share=True)} {STATES.get(kind, f'are {kind}')}" if share else ""
     pooled = sum(map(math.prod, zip(solved, counts, strict=True))) / sum(counts)
     margin = measure_margin([math.sqrt(pooled * (1 - pooled) / count) for count in counts], counts)
     told = f"The share of solved training groups {tell_change(solved, True, margin)}"
