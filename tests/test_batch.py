@@ -12,9 +12,7 @@ from trl_grpo_rewards.batch import Batch
     [(["4"], "1 values"), ("44", "a str"), ({"a": 1, "b": 2}, "a dict"), (5, "a int"), (["4"] * 3, "3 values")],
 )
 def test_a_column_of_another_length_is_refused(column, found):
-    with pytest.raises(
-        ValueError, match=f"A call with 2 completions has {found} in 'solution'. Pass a list with one entry"
-    ):
+    with pytest.raises(ValueError, match=f"A call with 2 completions has {found} in 'solution'. Pass a list"):
         keywords(all=("a",))(completions=["a", "b"], solution=column)
 
 

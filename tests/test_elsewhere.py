@@ -1,7 +1,10 @@
-"""Rewards where TRL calls them with less: the asynchronous trainer's child process, and TRL's own command line."""
+"""Rewards in a child of the asynchronous trainer and TRL's own command line; and those of packages and modules, in ours."""
 
 import asyncio
 import json
+import shutil
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -10,8 +13,9 @@ from hypothesis import strategies as st
 from trl.scripts import grpo
 
 from helpers.example_rewards import brackets, expressions, rank_in_group, shared
+from helpers.paths import TESTS
 from helpers.processes import FRESH, Forked, run_in_spawned_child
-from trl_grpo_rewards import appeal, boxed, clip, demo, gate, keywords, length, parse, pattern, route, schedule, tags
+from trl_grpo_rewards import appeal, boxed, clip, demo, gate, keywords, length, parse, pattern, route, tags
 
 
 EXPRESSIONS = [
@@ -61,15 +65,6 @@ def score_by_the_rollout_loop(reward_funcs):
     return [sample.metrics["reward"] for sample in samples]
 
 
-def trl_total(value):
-    """The total of the synchronous trainer, from the terms and the weights."""
-    scores = [term(**GROUP, **COLUMNS) for term in value.rewards]
-    return [
-        sum(weight * score for weight, score in zip(value.weights, row, strict=True) if score is not None)
-        for row in zip(*scores, strict=True)
-    ]
-
-
 def scored_one_by_one(values, queue):
     queue.put([score_by_the_rollout_loop([value]) for value in values])
 
@@ -80,7 +75,7 @@ def test_the_asynchronous_trainer_gives_every_expression_the_same_total(monkeypa
     monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
     scores = run_in_spawned_child(scored_one_by_one, EXPRESSIONS, context=FRESH)
     for value, found in zip(EXPRESSIONS, scores, strict=True):
-        assert found == pytest.approx(trl_total(value)), value
+        assert found == pytest.approx(value.explain(**GROUP, **COLUMNS).totals), value
 
 
 def texts_and_scores(values, queue):
@@ -93,11 +88,6 @@ def texts_and_scores(values, queue):
 def test_random_expressions_arrive_whole_in_a_spawned_child(values):
     found = run_in_spawned_child(texts_and_scores, values, context=FRESH)
     assert found == [(str(value), True, True) for value in values]
-
-
-def test_schedule_says_that_the_asynchronous_trainer_has_no_step():
-    with pytest.raises(ValueError, match="GRPOTrainer passes it, but AsyncGRPO does not"):
-        schedule(boxed(), steps=((0, 1.0),))(**GROUP, **COLUMNS)
 
 
 @pytest.mark.slow
@@ -117,3 +107,34 @@ def test_the_command_line_of_trl_takes_a_reward_of_the_users_module(tmp_path):
     assert run.returncode == 0, run.stderr[-4000:]
     assert "rewards/boxed+tags+shorter/mean" in run.stdout
     assert (tmp_path / "out" / "model.safetensors").exists()
+
+
+REWARDS = "boxed(evaluated=True) + 0.1 * polite(word='think') + 0.1 * shouted()"
+CALLS = {
+    "train": ["--rewards", REWARDS, "--max_steps", "1", "--eval_prompts", "0", "--per_device_train_batch_size", "32"],
+    "check": ["--rewards", REWARDS, "--details"], "score": [REWARDS, "rows.jsonl"],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """Where pip has installed the package under tests/helpers/plugin."""
+    folder = tmp_path_factory.mktemp("plugin")
+    shutil.copytree(TESTS / "helpers" / "plugin", folder / "source")
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", "site", "./source"]
+    subprocess.run(command, cwd=folder, check=True)
+    return folder / "site"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CALLS)
+def test_rewards_of_a_package_and_of_a_module_work_in(name, installed, tmp_path):
+    row = {"prompt": "What is 3 + 4?", "completion": "<think>3+4=7</think>\\boxed{7}", "solution": "7"}
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n")
+    (tmp_path / "mine.py").write_text(
+        "from trl_grpo_rewards import reward\n\n@reward\ndef shouted(completion):\n    return float('!' in completion)\n"
+    )
+    run = Forked(name, *CALLS[name], "--import", "mine", cwd=tmp_path, packages=[installed]).wait()
+    assert run.returncode == 0, run.stdout + run.stderr
+    seen = (tmp_path / "runs/addition/groups/0001-0001.jsonl").read_text() if name == "train" else run.stdout
+    assert "polite" in seen and "shouted" in seen

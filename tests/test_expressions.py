@@ -158,11 +158,7 @@ def test_what_trl_can_call_is_a_reward_wherever_one_can_be(combine, text, functi
 
 
 def test_a_function_for_trl_with_a_weight_is_a_reward_under_the_decorator():
-    for function in (of_lists, only_ids, functools.partial(of_lists), Scorer(), Scorer().method):
-        call = {"solution": ["a", "c"], "completion_ids": [[1], []]}
-        assert (0.5 * reward(function)()).explain(["a", "b"], **call).totals == [0.5, 0.0]
-    with pytest.raises(TypeError, match="unsupported operand"):
-        0.5 * of_lists
+    assert (0.5 * reward(of_lists)()).explain(["a", "b"], solution=["a", "c"]).totals == [0.5, 0.0]
     with pytest.raises(ValueError, match=r"Two rewards are named 'of_lists'.* Define one .*: def other\(completions"):
         first() + of_lists + functools.partial(of_lists, other=1)
     assert (of_lists + 0 * reward(functools.partial(of_lists))(name="other")).name == "of_lists+other"
@@ -179,28 +175,15 @@ def test_what_is_no_arithmetic_is_refused(combine):
     (lambda a: 1 - a, "-first\\(\\)"), (lambda a: parse("1 - first()"), "-first\\(\\)"),
 ])  # fmt: skip
 def test_a_constant_is_refused_with_what_to_write_instead(combine, instead):
-    with pytest.raises(
-        TypeError, match=f"A number cannot be added.*got (0.5|1). .*advantage. Leave it out: {instead}.$"
-    ):
+    with pytest.raises(TypeError, match=f"A number cannot be added.*got (0.5|1). .* Leave it out: {instead}.$"):
         combine(first())
-
-
-@pytest.mark.parametrize("weight", [float("nan"), float("inf")])
-def test_a_weight_is_finite(weight):
-    with pytest.raises(ValueError, match="The weight of 'first\\(\\)' must be finite; got (nan|inf)."):
-        weight * first()
-
-
-def test_two_products_of_one_name_say_which_factor_to_rename():
-    with pytest.raises(
-        ValueError, match=r"Two rewards are named 'first\*second'.*a factor: second\(..., name='other'\)"
-    ):
-        first() * second() + first() * second()
 
 
 def test_two_terms_of_one_name_are_refused():
     with pytest.raises(ValueError, match="Two rewards are named 'first'.*first\\(..., name='other'\\)"):
         first() + second() + 0.5 * first()
+    with pytest.raises(ValueError, match=r"named 'first\*second'.*a factor: second\(..., name='other'\)"):
+        first() * second() + first() * second()
     assert (first() + first(name="again")).name == "first+again"
 
 
@@ -271,14 +254,10 @@ def test_an_error_outside_of_an_event_loop_is_that_of_the_reward():
 
 
 def test_asynchronous_scores_of_a_batch_are_awaited_together():
-    seen = []
-
     async def scored():
-        await (slow() + slow(name="again"))(completions=["x"] * 40)
-        seen.append(True)
+        return await (slow() + slow(name="again"))(completions=["x"] * 40)
 
-    asyncio.run(asyncio.wait_for(scored(), timeout=0.5))  # one by one they would take 0.8 s
-    assert seen
+    assert asyncio.run(asyncio.wait_for(scored(), timeout=0.5)) == [2.0] * 40  # one by one they would take 0.8 s
 
 
 weights = st.floats(-4, 4).filter(lambda w: abs(w) > 1e-3)
@@ -304,11 +283,9 @@ def test_gate_never_calls_a_closed_row(texts, at_least):
         return 1.0
 
     scores = gate(watching(), by=first(), at_least=at_least, otherwise=-1)(completions=texts)
-    decided = first()(completions=texts)
-    assert called == [
-        text for text, score in zip(texts, decided, strict=True) if score is not None and score >= at_least
-    ]
-    assert scores == [None if score is None else 1.0 if score >= at_least else -1.0 for score in decided]
+    opened = [None if score is None else score >= at_least for score in first()(completions=texts)]
+    assert scores == [{True: 1.0, False: -1.0}.get(one) for one in opened]
+    assert called == [text for text, is_open in zip(texts, opened, strict=True) if is_open]
 
 
 # --- products -------------------------------------------------------------------------------------------------------
@@ -329,14 +306,10 @@ def multiplied(one, other):
     return [None if None in pair else pair[0] * pair[1] for pair in zip(one, other, strict=True)]
 
 
-@given(parts, parts)
-def test_the_score_of_a_product_is_the_product_of_the_scores(a, b):
+@given(parts, parts, parts, halves)
+def test_a_product_multiplies_scores_and_is_associative_and_numbers_move_through_it(a, b, c, weight):
     scores = (a * b)(completions=TEXTS)
     assert scores == multiplied(a(completions=TEXTS), b(completions=TEXTS)) == (b * a)(completions=TEXTS)
-
-
-@given(parts, parts, parts, halves)
-def test_products_are_associative_and_numbers_move_through_them(a, b, c, weight):
     assert (a * b) * c == a * (b * c)
     if len(a.terms) == len(b.terms) == 1:
         assert weight * (a * b) == (weight * a) * b == a * (weight * b)

@@ -58,7 +58,7 @@ ASKED = (judge, ranking)
 
 @reward(
     outcome=True,
-    check=lambda title: None if title != "nowhere" else check_fails(),
+    check=lambda title: {"nowhere": 1}.get(title) and 1 / 0,
     columns=lambda more: {more} if more else set(),
     form=lambda title: Form(words=(f"from {title}",)),
     worthless=lambda title: {f"of {title}": title},
@@ -89,25 +89,9 @@ def higher(completion: str, solution: str, *, than: Annotated[float, Reward]) ->
     return float(solution) - than
 
 
-def check_fails():
-    raise ValueError("entitled() cannot be nowhere.")
-
-
-def find_readers():
-    """Return the rewards of the package whose signature names columns."""
-    return {
-        factory
-        for factory in REGISTRY.values()
-        if factory.__module__.startswith("trl_grpo_rewards.")
-        and any(
-            one.kind is one.KEYWORD_ONLY and one.default == one.name
-            for one in inspect.signature(factory).parameters.values()
-        )
-    }
-
-
 def test_the_examples_are_all_rewards_that_read_a_column():
-    assert find_readers() == {*ROWS, *ASKED}
+    ours = [factory for factory in REGISTRY.values() if factory.__module__.startswith("trl_grpo_rewards.")]
+    assert {factory for factory in ours if factory.column_parameters} == {*ROWS, *ASKED}
 
 
 @pytest.mark.parametrize("factory", [*ROWS, entitled], ids=lambda factory: factory.__name__)
@@ -183,16 +167,14 @@ def test_a_column_called_name_keeps_its_name():
 
 
 def test_wrong_names_are_refused_when_the_reward_is_built():
-    for given, found in [
-        (4, "4"),
-        (["4"], r"\['4'\]"),
-        ("", "''"),
-        (None, "None"),
-        ("completions", "'completions', which"),
-    ]:
-        with pytest.raises(
-            TypeError, match=f"'solution' of 'boxed' must be the name of a dataset column.* got {found}"
-        ):
+    for given, found in {
+        4: "4",
+        ("4",): r"\('4',\)",
+        "": "''",
+        None: "None",
+        "completions": "'completions', which",
+    }.items():
+        with pytest.raises(TypeError, match=f"must be the name of a dataset column.* got {found}"):
             boxed(solution=given)
     with pytest.raises(TypeError, match=r"got column\('gold'\). Write only the name: boxed\(solution='gold'\)"):
         boxed(solution=column("gold"))
@@ -206,7 +188,7 @@ def test_traits_get_the_name_of_the_column():
     named = entitled(title="heading")
     assert named.form.words == ("from heading",) and named.ask_trait("worthless") == {"of heading": "heading"}
     assert entitled(title="heading", more="notes").columns == {"heading", "notes"}
-    with pytest.raises(ValueError, match="cannot be nowhere"):
+    with pytest.raises(ZeroDivisionError):
         entitled(title="nowhere")
 
 
@@ -234,9 +216,7 @@ def test_a_missing_column_is_named_by_its_keyword(config):
 
 def test_a_named_column_must_be_there_even_if_the_parameter_has_a_default():
     assert entitled()(completions=["red"], title=["red"]) == [1.0]
-    with pytest.raises(
-        ValueError, match="'entitled' needs the column 'height'; found 'size', 'title'.*or name another"
-    ):
+    with pytest.raises(ValueError, match="needs the column 'height'; found 'size', 'title'.*or name"):
         entitled(size="height")(completions=["red"], title=["red"], size=[2])
 
 
@@ -278,9 +258,7 @@ def test_an_option_is_read_from_each_row(factory):
     assert by_row(**call) == [1.0, 1.0, 2.0, 2.0] and factory(limit=3)(**call) == [3.0] * 4
     gated = gate(by_row, by=of_row(limit=column("most"), name="by"), at_least=2.0)
     assert gated(**call) == [0.0, 0.0, 2.0, 2.0] and gated.columns == {"most"}
-    with pytest.raises(
-        ValueError, match=rf"needs the column 'most'.* Name it: {factory.__name__}\(limit=column\('mast'\)\)"
-    ):
+    with pytest.raises(ValueError, match=rf"column 'most'.* Name it: {factory.__name__}\(limit=column\('mast'\)\)"):
         by_row(completions=["a"], mast=[1])
 
 

@@ -72,9 +72,7 @@ def test_a_column_is_a_value_that_the_row_fills_in():
 
 @pytest.mark.parametrize("name", ["", None, 3, "prompts", "completion_ids", ["rubric"]])
 def test_what_is_no_column_of_a_dataset_is_refused(name):
-    with pytest.raises(
-        TypeError, match=r"requires the name of a dataset column; got .* Name the column: column\('rubric'\)"
-    ):
+    with pytest.raises(TypeError, match=r"name of a dataset column; got .* Name the column: column\('rubric'\)"):
         column(name)
 
 
@@ -120,9 +118,7 @@ def bounded(completion: str, *, size: Annotated[int, Ge(1)] = 1, share: Annotate
 
 def test_a_number_outside_the_bounds_of_its_annotation_is_refused():
     assert bounded(size=3, share=0.5) == bounded(3, 0.5) and bounded(share=None) == bounded()
-    with pytest.raises(
-        ValueError, match="Option 'size' of 'bounded' must be at least 1; got 0. Choose such a number."
-    ):
+    with pytest.raises(ValueError, match="'size' of 'bounded' must be at least 1; got 0. Choose such a"):
         bounded(0)
     for share in (0, 1):
         with pytest.raises(ValueError, match=f"must be more than 0 and less than 1; got {share}"):

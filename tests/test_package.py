@@ -42,7 +42,7 @@ def test_only_what_trains_loads_torch_or_trl():
     of_package, *of_modules = map(str.split, lines)
     heavy = {"torch", "trl", "transformers", "datasets"}
     assert {*heavy, "numpy", "sympy", "math_verify"}.isdisjoint(of_package)
-    assert "trl_grpo_rewards.rewards.answers" in of_package and len(of_modules) > 80
+    assert "trl_grpo_rewards.rewards.answers" in of_package and len(of_modules) > 50
     assert [line[0] for line in of_modules if not heavy.isdisjoint(line[1:])] == []
 
 
@@ -95,7 +95,7 @@ def test_nothing_needs_what_trl_calls_experimental():
     run = import_without("trl.experimental")
     assert run.returncode == 0, run.stderr
     name, *modules = run.stdout.split()
-    assert name == "FilteredGRPOTrainer" and len(modules) > 150
+    assert name == "FilteredGRPOTrainer" and len(modules) > 100
 
 
 @pytest.mark.slow
@@ -104,16 +104,11 @@ def test_a_module_that_trl_has_moved_is_named():
     assert "requires the module trl.trainer.utils, which trl " in run.stderr.splitlines()[-1]
 
 
-@pytest.mark.parametrize(
-    "name, meant", [("boxd", "boxed"), ("gates", "gate"), ("FilteredGRPOTrainr", "FilteredGRPOTrainer")]
-)
-def test_a_misspelt_name_is_told_what_may_be_meant(name, meant):
-    with pytest.raises(ImportError, match=f"trl_grpo_rewards has no '{name}'. Did you mean '{meant}'?"):
-        getattr(trl_grpo_rewards, name)
-
-
-def test_a_name_that_is_like_another_one_may_be_a_module():
+def test_a_misspelt_name_is_told_what_may_be_meant_unless_it_is_that_of_a_module():
     """`from trl_grpo_rewards import records` asks the package for the name first, and `records` is like `reward`."""
+    for name, meant in {"boxd": "boxed", "gates": "gate", "FilteredGRPOTrainr": "FilteredGRPOTrainer"}.items():
+        with pytest.raises(ImportError, match=f"trl_grpo_rewards has no '{name}'. Did you mean '{meant}'?"):
+            getattr(trl_grpo_rewards, name)
     asked = "import trl_grpo_rewards as t; print([hasattr(t, name) for name in ('records', 'report', 'options', '__wrapped__')])"
     found = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True)
     assert found.stdout == "[False, False, True, False]\n"

@@ -35,10 +35,7 @@ def test_parse_builds_what_python_builds(text, value):
 
 @pytest.mark.parametrize("text, message", [
     ("boxxed()", "There is no reward 'boxxed'. Did you mean 'boxed'\\? .* The available rewards are .*boxed, "),
-    (
-        "zzz",
-        "There is no reward 'zzz'. If it is a text, write it in quotes. To use a function of your own, put @reward above it and import its module. The",
-    ),
+    ("zzz", "no reward 'zzz'. If it is a text, write it in quotes. To use a function of your own, put @reward above it and"),
     ("boxed() + 0,2 * tags('a')", "expression: a comma is outside a call, and numbers are written with a point"),
     ("boxed(), tags('a')", "are not a valid expression: a comma is outside a call"),
     ("boxed() +", "are not a valid expression: invalid syntax"),
@@ -68,19 +65,13 @@ def test_what_is_no_expression_of_rewards_is_refused(text, message):
 def test_options_are_told_apart_by_their_type():
     true, one, real = options(c=(True,)), options(c=(1,)), options(c=(1.0,))
     assert len({true, one, real}) == 3
-    assert [str(value) for value in (true, one, real)] == [
-        "options(c=(True,))",
-        "options(c=(1,))",
-        "options(c=(1.0,))",
-    ]
+    assert [str(one) for one in (true, one, real)] == [f"options(c=({one},))" for one in ("True", "1", "1.0")]
     assert boxed(partial=1) == boxed(partial=1.0) == parse("boxed(partial=1)")
 
 
 def test_wrong_options_are_refused_as_in_python():
     with pytest.raises(TypeError, match="Reward 'boxed' has no option 'partal'.*Did you mean 'partial'"):
         parse("tags('think') + boxed(partal=1)")
-    with pytest.raises(TypeError, match="Reward 'length': missing a required argument: 'target'"):
-        parse("length")
 
 
 @given(expressions)
@@ -118,7 +109,8 @@ def test_calls_inside_each_other_are_read_or_refused():
 
 
 def test_no_product_of_weights_is_infinite():
-    with pytest.raises(ValueError, match="The weight of 'boxed..' must be finite; got inf. Choose a smaller weight."):
-        1e308 * (1e308 * boxed())
-    with pytest.raises(ValueError, match="The weight of 'boxed..' must be finite; got -inf"):
-        -(10**400) * boxed()
+    for build, found in ((lambda: 1e308 * (1e308 * boxed()), "inf"), (lambda: -(10**400) * boxed(), "-inf")):
+        with pytest.raises(
+            ValueError, match=f"weight of 'boxed..' must be finite; got {found}. Choose a smaller weight."
+        ):
+            build()

@@ -1,33 +1,22 @@
 """Asking for what is gone is one sentence that says what to use instead. This file goes with `removed.py`."""
 
-import inspect
-
 import pytest
 
-import trl_grpo_rewards
-from trl_grpo_rewards import FilteredGRPOConfig, code, demo, parse
+from trl_grpo_rewards import FilteredGRPOConfig, code, parse
 from trl_grpo_rewards.removed import REMOVED
 
 
-def import_bridges():
-    from trl_grpo_rewards.bridges import as_rubric  # noqa: F401
-
-
-def import_asynchronous():
-    from trl_grpo_rewards.training.async_grpo import drop_dead_groups  # noqa: F401
-
-
-def import_gym():
-    from trl_grpo_rewards import gym  # noqa: F401
+def load(module, name):
+    exec(f"from trl_grpo_rewards{module} import {name}")
 
 
 ASKED = {
-    "bridges": (import_bridges, ImportError),
-    "drop_dead_groups": (import_asynchronous, ImportError),
-    "gym": (import_gym, ImportError),
-    "as_rubric": (lambda: trl_grpo_rewards.as_rubric, ImportError),
-    "from_rubric": (lambda: trl_grpo_rewards.from_rubric, ImportError),
-    "reasoning": (lambda: demo.reasoning, ImportError),
+    "bridges": (lambda: load(".bridges", "as_rubric"), ImportError),
+    "drop_dead_groups": (lambda: load(".training.async_grpo", "drop_dead_groups"), ImportError),
+    "gym": (lambda: load("", "gym"), ImportError),
+    "as_rubric": (lambda: load("", "as_rubric"), ImportError),
+    "from_rubric": (lambda: load("", "from_rubric"), ImportError),
+    "reasoning": (lambda: load(".demo", "reasoning"), ImportError),
     "code.backend=hf": (lambda: code(backend="hf"), ValueError),
     "code.backend=http": (lambda: parse("code(backend='http://localhost:8080')"), ValueError),
     "code.language": (lambda: code(language="cpp"), TypeError),
@@ -61,10 +50,6 @@ def test_a_command_says_what_to_use_instead(tmp_path, command):
         assert (done.returncode, done.stdout, done.stderr.strip()) == (2, "", f"error: {REMOVED[name]}")
 
 
-def test_help_shows_the_options_of_the_config():
-    assert {"output_dir", "zero_variance"} < inspect.signature(FilteredGRPOConfig).parameters.keys()
-
-
 def test_every_sentence_is_said():
     assert {*ASKED, *COMMANDS} == {*REMOVED}
-    assert not hasattr(demo, "rewards") and all(text.endswith(".") and ": " in text for text in REMOVED.values())
+    assert all(text.endswith(".") and ": " in text for text in REMOVED.values())

@@ -78,9 +78,7 @@ def test_a_completion_of_a_wrong_type_is_refused_in_one_sentence(completion):
     if completion != {"role": "assistant", "content": 5}:
         calls.append((asked(), {"completions": ["a"], "prompts": [completion]}))
     for scored, data in calls:
-        with pytest.raises(
-            TypeError, match=r"must be a text or a list of (messages|parts); got .*Pass a text, or mess"
-        ):
+        with pytest.raises(TypeError, match=r"must be a text or a list of (messages|parts); got .*Pass"):
             scored(**data)
 
 
