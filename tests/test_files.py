@@ -67,7 +67,6 @@ COMPLETE = {
 INCOMPLETE = {
     "no optimizer.pt and no scheduler.pt, which save_only_model leaves out": ["model.safetensors", "rng_state.pth"],
     "no optimizer.pt, which save_only_model leaves out": ["scheduler.pt"],
-    "no scheduler.pt, which save_only_model leaves out": ["optimizer.pt"],
 }
 """The same by what is missing."""
 

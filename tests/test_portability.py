@@ -50,11 +50,11 @@ print(json.dumps(scores))
 """
 
 
-def start_bare(script: str, *arguments: str, limits: str = "true") -> subprocess.Popen[str]:
+def start_bare(script: str, *arguments: str) -> subprocess.Popen[str]:
     variables = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     path = os.pathsep.join(filter(None, [BARE, os.environ.get("PYTHONPATH")]))
     return subprocess.Popen(
-        ["bash", "-c", f'{limits}; exec "$0" "$@"', sys.executable, "-c", script, *arguments],
+        [sys.executable, "-c", script, *arguments],
         env={**os.environ, **variables, "PYTHONPATH": path},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -62,9 +62,9 @@ def start_bare(script: str, *arguments: str, limits: str = "true") -> subprocess
     )
 
 
-def run_bare(script: str, *arguments: str, **options) -> str:
+def run_bare(script: str, *arguments: str) -> str:
     """Return what a script prints. No worker may be left."""
-    with start_bare(script, *arguments, **options) as run:
+    with start_bare(script, *arguments) as run:
         try:
             output, errors = run.communicate(timeout=120)
         finally:
@@ -114,43 +114,6 @@ def test_what_hangs_costs_one_deadline_and_the_worker_is_replaced():
         "[0.25] 0 0 1",
     ]
     assert 2 * SECONDS < time.monotonic() - start < 6 * SECONDS + 10
-
-
-@pytest.mark.slow
-def test_an_answer_that_is_late_but_ends_is_wrong_as_elsewhere():
-    output = run_bare(
-        ASK + r"ask(r'\boxed{\lim_{x \to 0} (x+2)^{1000}}')" + "\n"
-    )  # takes longer than a worker may, and ends
-    assert output.splitlines()[1] == "[0.25] 1 0 1"
-
-
-@pytest.mark.slow
-def test_an_answer_that_takes_all_memory_is_wrong():
-    asks = "ask(r'\\boxed{\\lim_{y \\to 0} (x+1)^{99999}}', 'x+1')\nask(r'\\boxed{\\lim_{x \\to 0} \\sqrt{48}}')\n"
-    output = run_bare(ASK + asks, limits="ulimit -v 400000")
-    assert [line.split()[0] for line in output.splitlines()] == ["[1.0]", "[0.25]", "[0.25]"]
-
-
-@pytest.mark.slow
-def test_a_process_that_dies_at_its_start_leaves_answers_without_a_score():
-    script = ASK.replace("import os, sys", "import os, sys; os.environ['PYTHONHOME'] = '/nowhere'")
-    recovery = "del os.environ['PYTHONHOME']\nask(r'\\boxed{\\lim_{x \\to 0} \\sqrt{49}}')\n"
-    assert run_bare(script + recovery).splitlines() == ["[None] 0 0 1", "[1.0] 0 0 1"]
-
-
-@pytest.mark.slow
-def test_many_threads_may_ask_at_once():
-    script = """
-from concurrent.futures import ThreadPoolExecutor
-from trl_grpo_rewards import boxed
-
-def ask(number):
-    return boxed()(completions=[rf"\\boxed{{\\lim_{{x \\to 0}} \\sqrt{{{number * number}}}}}"], solution=[str(number - number % 2)])[0]
-
-with ThreadPoolExecutor(64) as threads:
-    assert list(threads.map(ask, range(100, 164), timeout=60)) == [1.0, 0.0] * 32
-"""
-    run_bare(script)
 
 
 @pytest.mark.slow

@@ -80,9 +80,8 @@ def test_a_merged_form_has_what_both_ask_for():
     (Form(choices="AB"), Form(choices="ABC"), "one needs the choices 'AB', and another 'ABC'"),
 ])  # fmt: skip
 def test_what_no_completion_has_is_said(one, other, message):
-    for first, second in ((one, other), (other, one)):
-        with pytest.raises(ContradictoryForms):
-            first.merge(second)
+    with pytest.raises(ContradictoryForms):
+        other.merge(one)
     with pytest.raises(ContradictoryForms, match=message):
         one.merge(other)
 
