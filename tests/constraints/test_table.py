@@ -3,7 +3,7 @@
 import pytest
 
 from trl_grpo_rewards.constraints import table
-from trl_grpo_rewards.constraints.sentences import response_language
+from trl_grpo_rewards.constraints.sentences import is_verb, response_language
 from trl_grpo_rewards.constraints.table import (
     CONSTRAINTS,
     Position,
@@ -44,11 +44,6 @@ def test_other_values_cannot_be_read(own, wrong):
         own.bind({**GIVEN, **wrong})
 
 
-def test_an_id_is_given_once():
-    with pytest.raises(ValueError, match="'punctuation:no_comma' is taken. Choose another one"):
-        constraint("punctuation:no_comma")(lambda text: True)
-
-
 def test_a_package_that_is_missing_is_an_error(monkeypatch):
     monkeypatch.setattr(table, "find_spec", lambda name: None)
     with pytest.raises(
@@ -61,3 +56,8 @@ def test_a_language_must_be_known():
     with pytest.raises(UnreadableConstraint, match="'tlh' is unknown; langdetect has af, ar"):
         response_language("nuqneH", "tlh")
     assert response_language("今天天气很好，我们去河边散步", "zh")
+
+
+def test_verbs_have_forms():
+    assert all(map(is_verb, ["write", "writes", "writing", "stopped", "tries", "making", "whirring", "is"]))
+    assert not any(map(is_verb, ["", "s", "the", "nothing", "king", "red", "during", "poem", "i"]))

@@ -5,30 +5,21 @@ from itertools import groupby
 from unicodedata import name, normalize
 
 from .sentences import detect_language
-from .splitting import STOP_WORDS, list_spaced_words, list_tokens, list_words, split_sentences, strip_punctuation
+from .splitting import (
+    STOP_WORDS,
+    WORDS,
+    list_spaced_words,
+    list_tokens,
+    list_words,
+    split_sentences,
+    strip_punctuation,
+)
 from .table import Position, Relation, constraint, meets_relation
 from .visible import count_letter, has_any_word
 
 
 CONJUNCTIONS = {"and", "but", "for", "nor", "or", "so", "yet"}
-
-PERSONAL = "i me we us you he him she her it they them"
-POSSESSIVE = "my mine our ours your yours his hers its their theirs"
-REFLEXIVE = "myself ourselves yourself yourselves himself herself itself themselves"
-POINTING = "this that these those who whom whose which what whoever whomever whatever whichever"
-INDEFINITE = (
-    "anybody anyone anything everybody everyone everything nobody nothing somebody someone something "
-    "each either neither both all some any none"
-)
-PRONOUNS = frozenset(f"{PERSONAL} {POSSESSIVE} {REFLEXIVE} {POINTING} {INDEFINITE}".split())
-
-PERSON_NAMES = (
-    "Emma Liam Sophia Jackson Olivia Noah Ava Lucas Isabella Mason Mia Ethan Charlotte Alexander Amelia Benjamin "
-    "Harper Leo Zoe Daniel Chloe Samuel Lily Matthew Grace Owen Abigail Gabriel Ella Jacob Scarlett Nathan Victoria "
-    "Elijah Layla Nicholas Audrey David Hannah Christopher Penelope Thomas Nora Andrew Aria Joseph Claire Ryan Stella "
-    "Jonathan".split()
-)
-"""The names that the prompts of `count:person_names` list."""
+PRONOUNS = frozenset(WORDS["pronouns"])
 
 
 @constraint("keywords:existence")
@@ -111,7 +102,7 @@ def pronouns(text: str, N: int) -> bool:
 
 @constraint("count:person_names")
 def person_names(text: str, N: int) -> bool:
-    return len({*list_words(text)}.intersection(PERSON_NAMES)) >= N
+    return len({*list_words(text)}.intersection(WORDS["person names"])) >= N
 
 
 @constraint("count:numbers")

@@ -7,15 +7,9 @@ from datetime import date
 from itertools import pairwise
 from unicodedata import normalize
 
-from .splitting import PUNCTUATION, list_spaced_words, split_sentences
+from .splitting import PUNCTUATION, WORDS, list_spaced_words, split_sentences
 from .table import constraint
 
-
-CAPITALS = (
-    "Reykjavik Helsinki Oslo Tallinn Stockholm Riga Moscow Copenhagen Vilnius Minsk Dublin Berlin Amsterdam Warsaw "
-    "London Brussels Prague Luxembourg Paris Vienna Bratislava Budapest Vaduz Chisinau Bern Ljubljana Zagreb".split()
-)
-"""The capitals of Europe north of 45 degrees, from north to south."""
 
 AFRICAN_COUNTRIES = 52
 """Smallest number of lines of a list of Africa's countries. Lists differ in a few of them."""
@@ -73,7 +67,7 @@ def sentence_alphabet(text: str) -> bool:
 
 @constraint("custom:european_capitals_sort")
 def european_capitals_sort(text: str) -> bool:
-    return [one.strip() for one in drop_accents(text).split(",") if one.strip()] == CAPITALS
+    return [one.strip() for one in drop_accents(text).split(",") if one.strip()] == [*WORDS["northern capitals"]]
 
 
 def read_table(text: str, delimiter: str, header: list[str], rows: int) -> list[list[str]] | None:

@@ -3,6 +3,7 @@
 import re
 import string
 from functools import lru_cache
+from pathlib import Path
 
 from .visible import has_content
 
@@ -12,43 +13,21 @@ PUNCTUATION = string.punctuation
 
 WITHOUT_PUNCTUATION = str.maketrans("", "", PUNCTUATION)
 
-STOP_WORDS = frozenset(
-    # articles, demonstratives, question words
-    "a an the this that these those what which who whom when where why how "
-    # pronouns
-    "i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers herself "
-    "it its itself they them their theirs themselves "
-    # forms of be, have, do, and modal verbs
-    "am is are was were be been being have has had having do does did doing can will just should now "
-    # conjunctions and prepositions
-    "and but if or because as until while of at by for with about against between into through during before after "
-    "above below to from up down in out on off over under "
-    # adverbs and quantities
-    "again further then once here there all any both each few more most other some such no nor not only own same so "
-    "than too very "
-    # what is left of contractions when the apostrophe splits them
-    "s t d m o y ll re ve ma ain aren couldn didn doesn don hadn hasn haven isn mightn mustn needn shan shouldn wasn "
-    "weren won wouldn".split()
-)
+WORDS = {
+    heading: tuple(words.split())
+    for heading, _, words in (
+        part.partition("\n") for part in Path(__file__).with_name("words.txt").read_text().split("# ")[1:]
+    )
+}
+"""The lists of `words.txt` by their headings."""
+
+STOP_WORDS = frozenset(WORDS["stop words"])
 """Words that carry little meaning of their own. The count of stop words and the end of a sentence depend on them."""
 
-ABBREVIATIONS = frozenset(
-    # titles
-    "mr mrs ms dr prof gen sen rep reps gov lt col maj capt sgt rev hon messrs st sr jr ph.d m.b.a "
-    # companies, and parts of addresses
-    "inc ltd corp co cos bros cie ave blvd u.s u.k u.n u.s.a u.s.s.r d.c l.a n.y n.j "
-    # months and days
-    "jan feb aug sept sep oct nov dec tues wed fri "
-    # states
-    "ala ariz calif colo conn fla ga ill kan ky mass md mich minn mo neb nev okla ore pa tenn va vt wash wis "
-    # times, Latin, and terms in texts
-    "a.m p.m a.d b.c vs v e.g i.e cf viz approx sales ft yr".split()
-) | {*"abcefghjmnrstvw"}  # initials. Other letters end sentences more often, as in "you and I."
-"""Words that keep their period. They end a sentence only if a stop word with a capital letter follows."""
+ABBREVIATIONS = frozenset(WORDS["words that keep their period"])
+"""They end a sentence only if a stop word with a capital letter follows. Letters that are missing end sentences more often."""
 
-OPENERS = STOP_WORDS | frozenset(
-    "however many since although despite instead moreover nevertheless though therefore thus yet even".split()
-)
+OPENERS = STOP_WORDS.union(WORDS["openers of sentences"])
 
 END = re.compile(r"[.!?](?=[)\"';}\]*:@({\[!?“”‘’«»]|\s+(\S+))")
 CLOSING = re.compile(r"\s*[\"')\]}“”‘’«»]+(?=\s|--|$)")

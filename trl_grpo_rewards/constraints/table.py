@@ -83,8 +83,6 @@ def constraint(name: str, *, copies: bool = False, package: str | None = None) -
     """
 
     def add(function: Function) -> Function:
-        if name in CONSTRAINTS:
-            raise ValueError(f"Each constraint must have an id of its own; {name!r} is taken. Choose another one.")
         CONSTRAINTS[name] = Constraint(name, function, copies, package)
         return function
 
@@ -99,11 +97,12 @@ def find_constraint(name: str) -> Constraint:
 
 
 def read_argument(what: str, value: Any, kind: Any) -> Any:
-    """Return one argument as its type asks for it. `what` names it in errors."""
-    if kind in (int, Position):
-        return read_count(what, value, 1 if kind is Position else 0)
-    if kind is float and isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < float("inf"):
+    """Return one argument as its type asks for it. A count may be a float without a fraction, as in IFBench."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < float("inf")
+    if kind is float and is_number:
         return float(value)
+    if kind in (int, Position) and is_number and value == int(value) >= (kind is Position):
+        return int(value)
     if kind is str and is_filled(value):
         return value
     if kind == list[str] and isinstance(value, (list, tuple)) and value and all(map(is_filled, value)):
@@ -111,14 +110,6 @@ def read_argument(what: str, value: Any, kind: Any) -> Any:
     if kind == Relation and value in ("less than", "at least"):
         return value
     raise UnreadableConstraint(f"{what} is {value!r:.100}")
-
-
-def read_count(what: str, value: Any, least: int) -> int:
-    """Return a count, which may be written as a float without a fraction, as in IFBench."""
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not is_number or not least <= value < float("inf") or value != int(value):
-        raise UnreadableConstraint(f"{what} is {value!r:.100}")
-    return int(value)
 
 
 def is_filled(value: Any) -> bool:

@@ -11,10 +11,10 @@ from ..scores import Score
 from ..texts import Message, completion_messages, content_text, strip_reasoning
 from ..tools.call_matching import Comparison, match_calls
 from ..tools.call_reading import (
+    ANSWER_START,
     Call,
     ExpectedCall,
     find_text_calls,
-    has_answer,
     is_error,
     read_expected_calls,
     read_structured_call,
@@ -47,7 +47,7 @@ def read_calls(messages: list[Message]) -> list[Call]:
             continue
         text, found = strip_reasoning(content_text(message.get("content"))), 0
         for before, call in find_message_calls(message, text, is_structured):
-            has_answered = has_answered or has_answer(before)
+            has_answered = has_answered or ANSWER_START.search(before) is not None
             calls.append(Call() if has_answered else call)
             found += 1
         has_answered = has_answered or (not found and text.strip() != "")

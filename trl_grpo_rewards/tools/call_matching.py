@@ -92,14 +92,10 @@ def measure_similarity(made: Call, expected: ExpectedCall, compare: Mapping[str,
     names = {*made.arguments, *expected.arguments}
     default = compare.get(EVERY, "exact")
     ways = {name: compare.get(f"{made.name}.{name}", compare.get(name, default)) for name in names}
-    compared = [name for name in names if ways[name] != "ignore" and not is_left_out(name, made.arguments, expected)]
+    left_out = {name for name, one in expected.arguments.items() if one.is_optional} - {*made.arguments}
+    compared = [name for name in names - left_out if ways[name] != "ignore"]
     right = sum(is_named_equal(made.arguments, expected.arguments, name, ways[name]) for name in compared)
     return right / len(compared) if compared else 1.0
-
-
-def is_left_out(name: str, arguments: Mapping[str, Any], expected: ExpectedCall) -> bool:
-    """Whether a call leaves out an argument that is optional."""
-    return name not in arguments and expected.arguments[name].is_optional
 
 
 def match_calls(
@@ -112,17 +108,7 @@ def match_calls(
     """
     Return the sum of similarities under the best matching of calls with expected ones.
 
-    Args:
-        made (`list[Call]`):
-            Calls of the completion.
-        expected (`list[ExpectedCall]`):
-            Expected calls.
-        compare (`dict[str, str]`):
-            How arguments are compared.
-        is_ordered (`bool`):
-            Whether matched calls must be in the expected order.
-        is_whole (`bool`):
-            Whether a call only counts if all of its arguments are right.
+    With `is_whole`, a call only counts if all of its arguments are right.
     """
     rows = [[measure_similarity(call, one, compare) for one in expected] for call in made]
     if is_whole:

@@ -1,6 +1,7 @@
 """Calls of tools: as a model makes them, in messages or as JSON in a text, and as datasets expect them."""
 
 import ast
+import contextlib
 import json
 import re
 import warnings
@@ -30,21 +31,13 @@ RESULT = re.compile(r"<tool_response>.*?(?:</tool_response>|\Z)", re.DOTALL)
 ERROR = re.compile(r"""\s*\{\s*(['"])error\1\s*:(?!\s*(?:null|None|false|False)\s*[,}])""")
 """The beginning of a result that is an error: a dict with the single key `error`, as TRL writes it, or such JSON."""
 
-ANSWER = re.compile(r"\\f?box(?:ed)?\s*\{|<answer>")
+ANSWER_START = re.compile(r"\\f?box(?:ed)?\s*\{|<answer>")
 DECODER = json.JSONDecoder(object_pairs_hook=reject_duplicates, parse_constant=parse_finite, parse_float=parse_finite)
 
 
 @dataclass(frozen=True)
 class Call:
-    """
-    A call that a completion makes.
-
-    Args:
-        name (`str`):
-            Name of the tool.
-        arguments (`dict`, *optional*):
-            Arguments by name. None if the call cannot be read, or comes after the answer. Such a call is never right.
-    """
+    """A call that a completion makes. It is never right without arguments: it cannot be read, or comes after the answer."""
 
     name: str = ""
     arguments: Mapping[str, Any] | None = None
@@ -62,31 +55,15 @@ class Untyped(str):
 
 @dataclass(frozen=True)
 class Choices:
-    """
-    The values that an argument may have.
-
-    Args:
-        values (`tuple`):
-            The values. A dict among them has [`Choices`] as its values.
-        is_optional (`bool`, *optional*, defaults to `False`):
-            Whether the argument may be left out.
-    """
+    """The values that an argument may have. A dict among them has [`Choices`] as its values."""
 
     values: tuple[Any, ...]
-    is_optional: bool = False
+    is_optional: bool = False  # whether the argument may be left out
 
 
 @dataclass(frozen=True)
 class ExpectedCall:
-    """
-    A call that a dataset row expects.
-
-    Args:
-        name (`str`):
-            Name of the tool.
-        arguments (`dict[str, Choices]`):
-            What each argument may be.
-    """
+    """A call that a dataset row expects, and what each of its arguments may be."""
 
     name: str
     arguments: Mapping[str, Choices] = field(default_factory=dict)
@@ -95,17 +72,15 @@ class ExpectedCall:
 def read_structured_call(value: Any) -> Call:
     """Return the call in an entry of a message's `tool_calls`. Its arguments are a dict, or JSON text as in OpenAI's API."""
     function = value.get("function", value) if isinstance(value, Mapping) else {}
-    name, arguments = (
-        (function.get("name"), function.get("arguments")) if isinstance(function, Mapping) else (None, None)
-    )
+    function = function if isinstance(function, Mapping) else {}
+    name, arguments = function.get("name"), function.get("arguments")
+    arguments = {} if arguments in (None, "") else arguments
     if isinstance(arguments, str):
-        try:
-            arguments = read_json(arguments or "{}")
-        except (ValueError, RecursionError):
-            return Call(str(name or ""))
-    if not isinstance(name, str) or not isinstance(arguments, Mapping | None):
-        return Call(str(name or ""))
-    return Call(name, arguments or {})
+        with contextlib.suppress(ValueError, RecursionError):
+            arguments = read_json(arguments)
+    if isinstance(name, str) and isinstance(arguments, Mapping):
+        return Call(name, arguments)
+    return Call(str(name or ""))
 
 
 def find_text_calls(text: str) -> Iterator[tuple[str, Call]]:
@@ -151,11 +126,8 @@ def read_marked_call(text: str) -> dict[str, Any] | None:
             *parts, rest = found[2].split(closing)
             pairs = [one.groups() for part in parts if (one := re.fullmatch(argument, part, re.DOTALL))]
             arguments = {name.strip(): Untyped(value) for name, value in pairs}
-            return (
-                {"name": found[1], "arguments": arguments}
-                if len(arguments) == len(parts) and not rest.strip()
-                else None
-            )
+            if len(arguments) == len(parts) and not rest.strip():
+                return {"name": found[1], "arguments": arguments}
     return None
 
 
@@ -204,11 +176,6 @@ def make_calls(value: Any) -> list[Call]:
     items = [one if isinstance(one, dict) else {} for one in (value if isinstance(value, list) else [value])]
     pairs = [(item.get("name"), item.get("arguments", item.get("parameters"))) for item in items]
     return [Call(name, made) if isinstance(name, str) and isinstance(made, dict) else Call() for name, made in pairs]
-
-
-def has_answer(text: str) -> bool:
-    r"""Whether a text contains the beginning of a final answer: `\boxed{` or `<answer>`."""
-    return ANSWER.search(text) is not None
 
 
 def is_error(result: Mapping[str, Any], text: str) -> bool:
@@ -272,7 +239,6 @@ def write_expected_call(call: ExpectedCall) -> str:
 
 
 def choose(expected: Any) -> Any:
-    """Return a value that is as expected."""
     if isinstance(expected, Choices):
         return choose(expected.values[0])
     if isinstance(expected, Mapping):
