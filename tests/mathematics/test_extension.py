@@ -18,7 +18,7 @@ UNIT = ("units.py", "TABLE =", "furlong fur | furlong furlongs |")
 FUNCTION = ("functions.py", "FUNCTIONS =", '"versin": Function(lambda number: 1 - CONTEXT.cos(number), "vers"),')
 WORD = ("words.py", '"negation":', "bogus")
 INFIX = ("grammar.py", "INFIXES:", r'"\\ominus": (operation("\\ominus", SUM, "-"),),')
-PREFIX = ("grammar.py", "PREFIXES:", r'"\\natural": arithmetic.read_minus,')
+PREFIX = ("grammar.py", "PREFIXES:", r'"\\natural": expressions.read_minus,')
 BRACKET = ("tokens.py", "BRACKETS =", r'"\\llbracket": {"\\rrbracket"},')
 KIND = [
     ("kinds/__init__.py", "from .arrays", "from .spans import SPANS"), ("kinds/__init__.py", "KINDS =", "SPANS,"),

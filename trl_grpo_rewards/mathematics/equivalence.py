@@ -85,7 +85,6 @@ def list_terms(value: Value) -> Sequence[Value]:
 
 
 def make_rest(terms: Sequence[Value], cancelled: Counter[Value]) -> Value:
-    """Return the sum of the terms that are not cancelled."""
     left, rest = Counter(cancelled), []
     for term in terms:
         if left[term]:
@@ -200,7 +199,6 @@ def are_same_up_to_constants(golds: Sequence[Value], answers: Sequence[Value], i
 
 
 def find_constants(golds: Sequence[Value], symbols: set[str], is_solution: bool) -> set[str]:
-    """Return the names of the arbitrary constants of a gold answer."""
     numbered = {name for name in symbols if NUMBERED.fullmatch(name)}
     if numbered:
         return numbered
@@ -236,7 +234,6 @@ def are_same_spans(
 
 
 def draw_sides(rng: random.Random, variables: Sequence[str], count: int) -> Iterator[list[dict[str, Numeric]]]:
-    """Yield points with positive variables, and points with negative ones."""
     for side in SIDES:
         yield [{name: CONTEXT.mpf(rng.uniform(*side)) for name in variables} for _ in range(count)]
 

@@ -124,7 +124,6 @@ EXACT: dict[str, Callable[..., Fraction | None]] = {
 
 
 def guard(number: Numeric) -> Numeric:
-    """Return a number, or raise [`TooLarge`] for one that is too large, infinite or undefined."""
     if not CONTEXT.mag(number) <= MAX_LOG:
         raise TooLarge
     return number
@@ -184,7 +183,6 @@ def cross(value: Operation, point: dict[str, Numeric], only_real: bool) -> Numer
 
 
 def evaluate_series(value: Operation, point: dict[str, Numeric], only_real: bool) -> Numeric:
-    """Return a sum or product whose bounds are integers."""
     index, low, high, body = value.operands
     bounds = [evaluate_node(bound, point, only_real) for bound in (low, high)]
     if not isinstance(index, Symbol) or any(

@@ -4,9 +4,9 @@ import functools
 from collections.abc import Callable
 
 from .kinds import (
-    arithmetic,
     arrays,
     commands,
+    expressions,
     families,
     lists,
     notations,
@@ -64,21 +64,21 @@ def read_set_braces(reader: Reader) -> Value:
 
 
 PREFIXES: dict[str, Read] = {
-    "<number>": arithmetic.read_number,
-    "<grouped>": arithmetic.read_number,
+    "<number>": expressions.read_number,
+    "<grouped>": expressions.read_number,
     "<letter>": commands.read_name,
     "<word>": commands.read_call,
     "<command>": commands.read_command,
     "<bracket>": lists.read_tuple,
     "<open>": arrays.read_matrix,
     **dict.fromkeys(("\\cases", "\\dcases", "\\rcases", *ALIGNED), sets.read_system),
-    **dict.fromkeys(("-", "+", "\\pm", "\\mp", "\\neg"), arithmetic.read_sign),
-    **dict.fromkeys(("negative", "minus"), arithmetic.read_minus),
+    **dict.fromkeys(("-", "+", "\\pm", "\\mp", "\\neg"), expressions.read_sign),
+    **dict.fromkeys(("negative", "minus"), expressions.read_minus),
     **dict.fromkeys(("$", "€", "£", "¥", "₹", "USD", "Rs"), quantities.read_currency),
     "{": read_braces,
     "\\{": read_set_braces,
-    **dict.fromkeys(("\\lfloor", "\\lceil"), arithmetic.read_rounding),
-    **dict.fromkeys(("|", "||"), arithmetic.read_bars),
+    **dict.fromkeys(("\\lfloor", "\\lceil"), expressions.read_rounding),
+    **dict.fromkeys(("|", "||"), expressions.read_bars),
     "\\frac": commands.read_fraction,
     "\\binom": commands.read_binomial,
     "\\sqrt": commands.read_root,
@@ -90,7 +90,7 @@ PREFIXES: dict[str, Read] = {
 CONDITION = Infix(LIST, families.attach_condition, families.states_condition)
 SEPARATOR = Infix(LIST, lists.read_list, lists.is_separator)
 BESIDE = Infix(ROW, lists.read_row, lists.starts_row)
-FACTORS = (Infix(FACTOR, arithmetic.read_mixed), Infix(PRODUCT, arithmetic.read_factor, arithmetic.starts_factor))
+FACTORS = (Infix(FACTOR, expressions.read_mixed), Infix(PRODUCT, expressions.read_factor, expressions.starts_factor))
 UNITS = (Infix(FACTOR, quantities.read_scale), Infix(UNIT, notations.read_time), Infix(UNIT, quantities.attach_unit))
 
 
@@ -100,7 +100,7 @@ def opens_with(text: str) -> Callable[[Reader, int], bool]:
 
 
 def operation(sign: str, power: int, name: str = "") -> Infix:
-    return Infix(power, arithmetic.read_infix(name or sign, power))
+    return Infix(power, expressions.read_infix(name or sign, power))
 
 
 INFIXES: dict[str, tuple[Infix, ...]] = {
@@ -122,9 +122,9 @@ INFIXES: dict[str, tuple[Infix, ...]] = {
     "\\oplus": (operation("\\oplus", SUM),),
     **{sign: (operation(sign, PRODUCT, name),) for sign, name in (("*", "*"), ("\\cdot", "*"), ("\\bullet", "*"))},
     **{sign: (operation(sign, PRODUCT),) for sign in ("\\times", "\\otimes")},
-    "/": (Infix(PRODUCT, arithmetic.read_infix("/", PRODUCT), arithmetic.divides), *UNITS),
-    **dict.fromkeys(("!", "!!"), (Infix(POWER, arithmetic.read_factorial),)),
-    "^": (Infix(POWER, arithmetic.read_power), *UNITS),
+    "/": (Infix(PRODUCT, expressions.read_infix("/", PRODUCT), expressions.divides), *UNITS),
+    **dict.fromkeys(("!", "!!"), (Infix(POWER, expressions.read_factorial),)),
+    "^": (Infix(POWER, expressions.read_power), *UNITS),
     "_": (Infix(POWER, notations.read_base),),
     "base": (Infix(POWER, notations.read_base),),
     "(": (
@@ -135,8 +135,8 @@ INFIXES: dict[str, tuple[Infix, ...]] = {
         *FACTORS,
         *UNITS,
     ),
-    "U": (Infix(UNION, arithmetic.read_union), *FACTORS, *UNITS),
-    "x": (Infix(PRODUCT, arithmetic.read_times), *FACTORS, *UNITS),
+    "U": (Infix(UNION, expressions.read_union), *FACTORS, *UNITS),
+    "x": (Infix(PRODUCT, expressions.read_times), *FACTORS, *UNITS),
     "\\ldots": (),
     "<word>": (CONDITION, *UNITS),
     **dict.fromkeys(("<letter>", "<command>", "<open>", "<sign>"), (*FACTORS, *UNITS)),

@@ -65,7 +65,6 @@ class Same:
         self.kinds, self.rules, self.is_part = kinds, rules, is_part
 
     def __call__(self, gold: Value, answer: Value) -> bool | None:
-        """Return whether two values are equal, or None if that cannot be computed."""
         if gold == answer:
             return True
         if isinstance(gold, Number) and isinstance(answer, Number) and self.rules.tolerance is None:
@@ -78,7 +77,6 @@ class Same:
         return False
 
     def in_order(self, golds: Sequence[Value], answers: Sequence[Value]) -> bool | None:
-        """Return whether each value equals the one at the same place."""
         if len(golds) != len(answers):
             return False
         same = self.of_parts()
@@ -86,7 +84,6 @@ class Same:
         return verdict or (not self.is_part and are_same_up_to_constants(golds, answers)) or verdict
 
     def in_any_order(self, golds: Sequence[Value], answers: Sequence[Value]) -> bool | None:
-        """Return whether each value equals another one of the others."""
         if len(golds) != len(answers):
             return False
         if len(golds) > MAX_ITEMS:
@@ -106,7 +103,6 @@ class Same:
         return None if is_unknown else True
 
     def with_units(self) -> "Same":
-        """Return the same comparison, where units must match."""
         return Same(self.kinds, replace(self.rules, units="must_match"), self.is_part)
 
     def of_parts(self) -> "Same":

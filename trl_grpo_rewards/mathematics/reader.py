@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
-from .tokens import BRACKETS, MAX_DEPTH, MAX_DIGITS, Token, Unreadable
+from .tokens import BRACKETS, MAX_DEPTH, MAX_DIGITS, NUMBERS, Token, Unreadable
 from .values import Number, Operation, Symbol, Value
 
 
@@ -112,7 +112,6 @@ class Reader:
         return [token.text for token in self.tokens[start:end]]
 
     def ahead(self, count: int) -> list[str]:
-        """Return the texts of the next tokens, with empty texts beyond the end."""
         texts = self.texts(self.place, min(self.place + count, self.end))
         return texts + [""] * (count - len(texts))
 
@@ -125,8 +124,7 @@ class Reader:
         return token is not None and token.kind == "open"
 
     def is_literal(self) -> bool:
-        """Whether the last token is a number."""
-        return self.tokens[self.place - 1].kind in ("number", "grouped")
+        return self.tokens[self.place - 1].kind in NUMBERS
 
     def find_infixes(self, place: int, lowest: int = LIST, highest: int = POWER) -> Iterator[Infix]:
         """Yield what the token at a place may do after a value, if it binds as strongly as this."""
@@ -136,7 +134,6 @@ class Reader:
                 yield one
 
     def has_relation(self) -> bool:
-        """Whether the statement contains a relation."""
         places = self.outermost(self.start, self.end)
         return any(self.loosest[place] == RELATION for place in places)
 
@@ -254,7 +251,6 @@ class Reader:
         return value
 
     def spelling(self) -> list[str]:
-        """Return the texts of the next group, or of the next token."""
         token = self.peek()
         if token is None:
             raise Unreadable("a group is missing")

@@ -30,8 +30,6 @@ from .words import SCALES, SHORT_WORDS
 
 
 class Token(NamedTuple):
-    """One token."""
-
     kind: str  # "number", "letter", "word", "command", "open", "close" or "sign"
     text: str  # in its usual spelling
     spaced: bool = False  # after a space or a change of font
@@ -142,8 +140,6 @@ def spell(text: str) -> str:
 
 
 class Tokenizer:
-    """Reads the tokens of one text."""
-
     def __init__(self, text: str) -> None:
         self.text, self.position = text, 0
         self.spaced = False
@@ -293,7 +289,6 @@ class Tokenizer:
         return letters.casefold() in SHORT_WORDS and (not letters.isupper() or letters == self.text.strip())
 
     def add_command(self, command: str, position: int) -> int:
-        """Add a command. Return where to read on."""
         command = SYNONYMS.get(command, command)
         command = f"\\{SPELLED[command[1:]]}" if command[1:] in SPELLED else command
         text = self.text

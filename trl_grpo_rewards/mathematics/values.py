@@ -66,8 +66,11 @@ def is_operation(value: Value, *names: str) -> TypeGuard[Operation]:
     return isinstance(value, Operation) and value.name in names
 
 
+def operands_of(value: Value, *names: str) -> tuple[Value, ...]:
+    return value.operands if is_operation(value, *names) else ()
+
+
 def list_parts(value: Value) -> list[Value]:
-    """Return the values that a value of any kind is made of, and not their parts."""
     return [part for name in value.__match_args__ for part in flatten(getattr(value, name))]
 
 
@@ -80,8 +83,6 @@ def flatten(found: Any) -> Iterator[Value]:
 
 
 def change_parts(value: Value, change: Callable[[Value], Value]) -> Value:
-    """Return a value of any kind with changed parts."""
-
     def change_all(found: Any) -> Any:
         if isinstance(found, tuple):
             return tuple(map(change_all, found))
@@ -91,7 +92,6 @@ def change_parts(value: Value, change: Callable[[Value], Value]) -> Value:
 
 
 def walk(value: Value) -> list[Value]:
-    """Return an expression and all its parts."""
     nodes = [value]
     for node in nodes:
         if isinstance(node, Operation):
@@ -100,7 +100,6 @@ def walk(value: Value) -> list[Value]:
 
 
 def find_names(value: Value) -> set[str]:
-    """Return the names in an expression, without the indices of sums and products."""
     names: set[str] = set()
     indices: set[str] = set()
     for node in walk(value):
@@ -112,7 +111,6 @@ def find_names(value: Value) -> set[str]:
 
 
 def find_symbols(value: Value) -> set[str]:
-    """Return the names of the variables in an expression."""
     return find_names(value) - CONSTANTS
 
 

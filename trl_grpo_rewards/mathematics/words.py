@@ -179,6 +179,5 @@ def singularize(word: str) -> str:
 
 
 def find_scale(word: str) -> Fraction | None:
-    """Return the number that a word such as `million` or `lakhs` multiplies by."""
     factor = SCALES.get(word.casefold(), SCALES.get(singularize(word)))
     return None if factor is None else Fraction(factor)

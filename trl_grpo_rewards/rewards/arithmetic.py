@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from ..mathematics.evaluation import evaluate_exactly
 from ..mathematics.grammar import GRAMMAR, operation
-from ..mathematics.kinds.arithmetic import read_infix
+from ..mathematics.kinds.expressions import read_infix
 from ..mathematics.reader import POWER, PRODUCT, SUM, Infix, Reader
 from ..mathematics.tokens import Tokenizer, Unreadable
 

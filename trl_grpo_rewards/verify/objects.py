@@ -35,7 +35,6 @@ def write_plainly(value: Any) -> Any:
 
 
 def read_objects(values: list[Any]) -> list[Reading]:
-    """Return how each value of the column `solution` is read."""
     readings = []
     for value in values:
         found = [read_object(one) for one in list_solutions(value)]

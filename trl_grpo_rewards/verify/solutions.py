@@ -34,7 +34,6 @@ def list_solutions(value: Any) -> list[Any]:
 
 
 def choose_best(scores: list[Score]) -> Score:
-    """Return the best score by any solution, or None if it is not 1 and a solution cannot be read."""
     known = [score for score in scores if score is not None]
     if 1.0 in known or len(known) < len(scores):
         return 1.0 if 1.0 in known else None
@@ -130,13 +129,11 @@ def has_sentence(text: Text) -> bool:
 
 
 def write_canonically(gold: str) -> str:
-    """Return the solution in a way that is the same for equal numbers and for texts that look alike."""
     number = find_number(read(gold))
     return spell(gold) if number is None else str(number)
 
 
 def find_number(value: Value | None) -> Fraction | None:
-    """Return the number in a solution such as `22`, `x = 22`, `22 apples` or `B. 22`, or None if it is not a number."""
     value = strip_label(value)
     return None if value is None else evaluate_exactly(value)
 
@@ -149,7 +146,6 @@ def strip_label(value: Value | None) -> Value | None:
 
 
 def is_numeric(value: Value | None) -> bool:
-    """Whether a value is a number, such as `7`, `3/4` or `\\sqrt{2}`: an expression without a variable."""
     return value is not None and is_expression(value) and not find_symbols(value)
 
 

@@ -29,7 +29,6 @@ CHOICE = re.compile(r"(?:(?i:option|choice|answer):? ?)?[(\[]?[A-Ja-j](?:[)\].:(
 
 
 def is_readable(gold: str) -> bool:
-    """Return whether a gold answer can be read here, so that it equals itself. If not, a second opinion is asked."""
     return INTEGER.fullmatch(gold) is not None or read(gold) is not None
 
 
@@ -116,8 +115,6 @@ WARNED: set[str] = set()
 
 
 class Verification(NamedTuple):
-    """The result of verifying a pair."""
-
     equal: bool | None
     """Whether the answer equals the gold answer, or None if the gold answer cannot be read or math-verify was killed."""
     fault: Literal["timeout", "gold", "worker"] | None = None

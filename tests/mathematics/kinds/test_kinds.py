@@ -4,7 +4,7 @@ import time
 
 from helpers.values import is_equal
 from trl_grpo_rewards.mathematics.grammar import INFIXES, read
-from trl_grpo_rewards.mathematics.kinds import arithmetic, commands, is_open
+from trl_grpo_rewards.mathematics.kinds import commands, expressions, is_open
 from trl_grpo_rewards.mathematics.kinds.arrays import Matrix
 from trl_grpo_rewards.mathematics.kinds.expressions import are_within
 from trl_grpo_rewards.mathematics.kinds.families import Family, Residue
@@ -84,7 +84,7 @@ def test_the_parts_of_values():
     assert read(r"2, 4, \ldots, 8").items == read("2, 4, 6, 8").items
     assert len(read(r"1, 2, \ldots, 1000").items) == 4  # too many
     assert len(read(r"(\pm 1, 2)").items) == 2
-    assert arithmetic.read_factor in [infix.build for infix in INFIXES["<number>"]]
+    assert expressions.read_factor in [infix.build for infix in INFIXES["<number>"]]
     assert read(r"\lim{x}") is None and r"\lim" in commands.UNREAD
 
 

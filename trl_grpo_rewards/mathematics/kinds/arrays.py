@@ -6,13 +6,16 @@ from dataclasses import dataclass
 from ..matching import Kind, Same, Verdict
 from ..reader import Reader
 from ..tokens import Unreadable
-from ..values import Number, Operation, Symbol, Value, find_names, is_expression, make_number
-from .lists import Collection, is_tuple
+from ..values import Number, Operation, Symbol, Value, find_names, is_expression, make_number, operands_of
+from .lists import Collection, is_finite_set, is_tuple
 from .quantities import Quantity
 
 
 FORMAL = {"\\cup", "\\cap", "\\setminus"}
 """Operations on sets."""
+
+CHAINED = {"+", "*", "\\cup", "\\cap"}
+"""Operations of which a chain is one operation."""
 
 TRANSPOSES = {"T", "t", "\\top", "\\intercal", "tr"}
 MAX_PARTS = 5000
@@ -39,22 +42,17 @@ Rows = Sequence[Sequence[Value]]
 
 
 def combine(name: str, left: Value, right: Value) -> Value:
-    """Return an operation on two values. Chains of sums, products, ratios and unions are one operation."""
     left, right = (value.product or value if isinstance(value, Quantity) else value for value in (left, right))
     if name in FORMAL:
-        chained = name != "\\setminus" and isinstance(left, Operation) and left.name == name
-        return Operation(name, (*left.operands, right) if chained and isinstance(left, Operation) else (left, right))
-    if isinstance(left, Matrix) or isinstance(right, Matrix):
-        return combine_matrices(name, left, right)
-    if name == "-" and isinstance(left, Symbol) and isinstance(right, Collection) and right.brackets == "{}":
+        return chain(name, left, right)
+    if name == "-" and isinstance(left, Symbol) and is_finite_set(right):
         return Operation("\\setminus", (left, right))
-    if isinstance(left, Collection) or isinstance(right, Collection):
-        return combine_vectors(name, left, right)
+    if any(isinstance(value, Matrix | Collection) for value in (left, right)):
+        return combine_arrays("*" if name == "\\times" else name, left, right)
     return combine_expressions(name, left, right)
 
 
 def combine_expressions(name: str, left: Value, right: Value) -> Value:
-    """Return an operation on two expressions. Chains of sums and products are one operation."""
     for operand in (left, right):
         if not isinstance(operand, Number | Symbol | Operation):
             raise Unreadable("an operation on what is no expression")
@@ -62,13 +60,47 @@ def combine_expressions(name: str, left: Value, right: Value) -> Value:
         name, right = "+", negate(right)
     if name == "\\times":
         name = "cross" if has_vector(left) and has_vector(right) else "*"
-    if name in ("+", "*") and isinstance(left, Operation) and left.name == name:
-        return Operation(name, (*left.operands, right))
-    return Operation(name, (left, right))
+    return chain(name, left, right)
+
+
+def chain(name: str, left: Value, right: Value) -> Operation:
+    first = operands_of(left, name) if name in CHAINED else ()
+    return Operation(name, (*(first or (left,)), right))
 
 
 def has_vector(value: Value) -> bool:
     return any(name.startswith(VECTOR_MARKS) for name in find_names(value))
+
+
+def combine_arrays(name: str, left: Value, right: Value) -> Value:
+    """Return the vector or matrix that a sum or a multiple of one is. Products and powers are not worked out."""
+    cells, others = list_cells(left), list_cells(right)
+    if cells and others and name in ("+", "-") and find_shape(left) == find_shape(right):
+        return change_cells(left, [combine(name, *pair) for pair in zip(cells, others, strict=True)])
+    if others and name == "*" and is_expression(left):
+        return change_cells(right, [combine("*", left, cell) for cell in others])
+    if cells and name in ("*", "/") and is_expression(right):
+        return change_cells(left, [combine(name, cell, right) for cell in cells])
+    if isinstance(left, Matrix) or isinstance(right, Matrix):
+        return Operation(name, (left, right))
+    raise Unreadable("an operation on lists")
+
+
+def list_cells(value: Value) -> tuple[Value, ...]:
+    """Return the values in a matrix or a vector, or none of other values."""
+    return sum(value.rows, ()) if isinstance(value, Matrix) else value.items if is_tuple(value) else ()
+
+
+def find_shape(value: Value) -> list[int]:
+    return [len(row) for row in value.rows] if isinstance(value, Matrix) else [len(list_cells(value))]
+
+
+def change_cells(value: Value, cells: Sequence[Value]) -> Value:
+    """Return a matrix or a vector of the same shape with other values in it."""
+    if not isinstance(value, Matrix):
+        return Collection("<>", tuple(cells))
+    width = len(value.rows[0])
+    return make_matrix([cells[start : start + width] for start in range(0, len(cells), width)])
 
 
 def negate(value: Value) -> Value:
@@ -76,41 +108,11 @@ def negate(value: Value) -> Value:
         return Number(-value.value)
     if isinstance(value, Quantity):
         return Quantity(negate(value.value), value.unit, value.product and negate(value.product))
-    if isinstance(value, Matrix):
-        return Matrix(tuple(tuple(map(negate, row)) for row in value.rows))
+    if cells := list_cells(value):
+        return change_cells(value, [*map(negate, cells)])
     if isinstance(value, Collection):
-        if not is_tuple(value):
-            raise Unreadable("a negative list")
-        return Collection("<>", tuple(map(negate, value.items)))
+        raise Unreadable("a negative list")
     return Operation("-", (value,))
-
-
-def combine_vectors(name: str, left: Value, right: Value) -> Value:
-    """Return the vector that a sum of vectors or a multiple of one is."""
-    if isinstance(left, Collection) and isinstance(right, Collection):
-        if name not in ("+", "-") or len(left.items) != len(right.items) or not (is_tuple(left) and is_tuple(right)):
-            raise Unreadable("an operation on lists")
-        pairs = zip(left.items, right.items, strict=True)
-        return Collection("<>", tuple(combine_expressions(name, one, other) for one, other in pairs))
-    if name in ("*", "\\times") and isinstance(right, Collection) and is_tuple(right):
-        return Collection("<>", tuple(combine_expressions("*", left, item) for item in right.items))
-    if name in ("*", "/") and isinstance(left, Collection) and is_tuple(left):
-        return Collection("<>", tuple(combine_expressions(name, item, right) for item in left.items))
-    raise Unreadable("an operation on what is no expression")
-
-
-def combine_matrices(name: str, left: Value, right: Value) -> Value:
-    """Return the matrix that a multiple or a sum of matrices is. Products and powers are not worked out."""
-    name = "*" if name == "\\times" else name
-    if isinstance(left, Matrix) and isinstance(right, Matrix):
-        if name in ("+", "-") and [len(row) for row in left.rows] == [len(row) for row in right.rows]:
-            pairs = [zip(row, others, strict=True) for row, others in zip(left.rows, right.rows, strict=True)]
-            return make_matrix([[combine(name, one, other) for one, other in row] for row in pairs])
-    elif name == "*" and isinstance(right, Matrix) and is_expression(left):
-        return make_matrix([[combine("*", left, cell) for cell in row] for row in right.rows])
-    elif name in ("*", "/") and isinstance(left, Matrix) and is_expression(right):
-        return make_matrix([[combine(name, cell, right) for cell in row] for row in left.rows])
-    return Operation(name, (left, right))
 
 
 def make_matrix(rows: Rows) -> Matrix:
@@ -132,21 +134,19 @@ def transpose(value: Value) -> Value:
     """Return a matrix with its rows as columns. A tuple becomes a vector, which has no orientation."""
     if isinstance(value, Matrix):
         return make_matrix(list(zip(*value.rows, strict=True)))
-    if is_tuple(value) and isinstance(value, Collection):
+    if is_tuple(value):
         return Collection("<>", value.items)
     raise Unreadable("a transpose of what is no vector")
 
 
 def find_determinant(rows: Rows) -> Value:
-    """Return the determinant of a small square matrix as an expression, by the minors of the first row."""
     if not 1 < len(rows) <= MAX_EXPANDED or any(len(row) != len(rows) for row in rows):
         raise Unreadable("no determinant that can be worked out")
     if len(rows) == 2:
         minors = [rows[1][1], rows[1][0]]
     else:
-        minors = [
-            find_determinant([[*row[:place], *row[place + 1 :]] for row in rows[1:]]) for place in range(len(rows))
-        ]
+        below = [[[*row[:place], *row[place + 1 :]] for row in rows[1:]] for place in range(len(rows))]
+        minors = [*map(find_determinant, below)]
     terms = [combine("*", cell, minor) for cell, minor in zip(rows[0], minors, strict=True)]
     value = Operation("+", tuple(negate(term) if place % 2 else term for place, term in enumerate(terms)))
     check_size([value])
@@ -179,7 +179,6 @@ def split_rows(reader: Reader, skips_empty: bool = False) -> list[list[tuple[int
 
 
 def read_matrix(reader: Reader) -> Value:
-    """Return the matrix, or the value of the determinant, in the environment that starts here."""
     rows = [tuple(reader.statement(*cell) for cell in row) for row in split_rows(reader)]
     if not rows or len({len(row) for row in rows}) > 1:
         raise Unreadable("rows of different lengths")
@@ -202,18 +201,15 @@ def as_matrix(value: Value, other: Matrix) -> Value:
 
 
 def as_vector(value: Value) -> Value:
-    """Return a column or a row as a vector."""
     is_vector = isinstance(value, Matrix) and 1 in (len(value.rows), len(value.rows[0]))
-    return Collection("<>", sum(value.rows, ())) if is_vector and isinstance(value, Matrix) else value
+    return Collection("<>", list_cells(value)) if is_vector else value
 
 
 def match_matrices(gold: Value, answer: Value, same: Same) -> Verdict:
     one = as_matrix(gold, answer) if isinstance(answer, Matrix) else gold
     other = as_matrix(answer, gold) if isinstance(gold, Matrix) else answer
     if isinstance(one, Matrix) and isinstance(other, Matrix):
-        if [len(row) for row in one.rows] != [len(row) for row in other.rows]:
-            return False
-        return same.in_order(sum(one.rows, ()), sum(other.rows, ()))
+        return find_shape(one) == find_shape(other) and same.in_order(list_cells(one), list_cells(other))
     one, other = as_vector(one), as_vector(other)
     return False if isinstance(one, Matrix) or isinstance(other, Matrix) else same(one, other)
 

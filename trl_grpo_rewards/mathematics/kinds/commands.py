@@ -6,8 +6,8 @@ from ..functions import FUNCTIONS, OPERATORS, SPECIAL
 from ..reader import FACTOR, PRODUCT, SUM, Reader
 from ..tokens import Unreadable
 from ..values import MINUS_ONE, ONE, ZERO, Call, Operation, Symbol, Value, list_parts, make_name, walk
-from .arithmetic import starts_factor
 from .arrays import Matrix, combine, find_determinant
+from .expressions import starts_factor
 from .lists import Collection
 from .names import CALLED
 from .quantities import DEGREES, Quantity
@@ -211,7 +211,6 @@ def read_series(reader: Reader) -> Value:
 
 
 def read_function(reader: Reader, name: str) -> Value:
-    r"""Return a function such as `\sin^2 3x` or `\log_2 8` with its argument."""
     bounds = read_bounds(reader)
     base, power = bounds.get("_"), bounds.get("^")
     argument = read_function_argument(reader)

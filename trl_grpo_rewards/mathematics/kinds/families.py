@@ -90,7 +90,6 @@ def list_condition(reader: Reader, place: int) -> list[Token]:
 
 
 def attach_condition(reader: Reader, value: Value) -> Value:
-    """Return a value with the condition that starts here as a family."""
     place = reader.place
     found = find_condition(list_condition(reader, place))
     assert found is not None
@@ -114,7 +113,6 @@ def find_all_symbols(value: Value) -> set[str]:
 
 
 def read_modulus(reader: Reader, value: Value) -> Value:
-    r"""Return the class of a value with its modulus, which is `\pmod 5` or `(mod 5)`."""
     place, closing = reader.place, reader.match[reader.place]
     if reader.tokens[place].text == "(":
         modulus = reader.statement(place + 2, closing)
@@ -181,7 +179,6 @@ def widen_steps(mine: list[Family], its: list[Family]) -> tuple[list[Family], li
 
 
 def split_steps(families: list[Family], counts: list[int]) -> list[Family]:
-    """Return each family as this number of families whose step is as many times as large."""
     parts: list[Family] = []
     for family, count in zip(families, counts, strict=True):
         wide = Operation("*", (make_number(count), Symbol(family.index)))
@@ -235,7 +232,6 @@ def list_expressions(family: Family) -> list[Value]:
 
 
 def find_line(value: Value, index: str) -> tuple[Numeric, Numeric]:
-    """Return the value at 0 and the step of an expression at a fixed point, which say nothing if it is not linear."""
     point = {name: CONTEXT.mpf(2 + place) / 7 for place, name in enumerate(sorted(find_symbols(value)))}
     try:
         numbers = [evaluate(value, {**point, index: CONTEXT.mpf(number)}, only_real=True) for number in (0, 1)]

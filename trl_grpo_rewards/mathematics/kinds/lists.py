@@ -22,6 +22,7 @@ from ..values import (
     change_parts,
     find_names,
     is_expression,
+    is_operation,
     list_parts,
     make_number,
     substitute,
@@ -62,9 +63,13 @@ def is_list(value: Value) -> TypeGuard[Collection]:
     return isinstance(value, Collection) and value.brackets == ""
 
 
+def is_finite_set(value: Value) -> TypeGuard[Collection]:
+    return isinstance(value, Collection) and value.brackets == "{}"
+
+
 def list_items(value: Value) -> tuple[Value, ...]:
     """Return the items of a list without brackets, or the value itself."""
-    return value.items if isinstance(value, Collection) and value.brackets == "" else (value,)
+    return value.items if is_list(value) else (value,)
 
 
 def is_tuple(value: Value) -> TypeGuard[Collection]:
@@ -98,7 +103,7 @@ def joins_nouns(reader: Reader, place: int) -> bool:
     tokens, start, end = reader.tokens, reader.start, reader.end
     if place + 1 >= end or not tokens[place - 1].kind == tokens[place + 1].kind == "word":
         return False
-    numbers = [here for here in range(start, end) if tokens[here].kind in ("number", "grouped")]
+    numbers = [here for here in range(start, end) if tokens[here].kind in NUMBERS]
     return bool(numbers) and numbers[-1] < place and not {",", ";", "or"} & {*reader.texts(start, end)}
 
 
@@ -111,7 +116,6 @@ def joins_parts(reader: Reader, place: int) -> bool:
 
 
 def read_list(reader: Reader, first: Value) -> Value:
-    """Return the items between separators, of which the first is read."""
     items = [*list_items(first)]
     word: Literal["", "and", "or"] = ""
     while reader.place < reader.end:
@@ -134,9 +138,8 @@ def starts_row(reader: Reader, place: int) -> bool:
     tokens, after = reader.tokens, reader.tokens[place + 1].text if place + 1 < reader.end else ""
     if tokens[place].text == "-":
         own = tokens[reader.start : reader.end] if place == reader.start + 2 else []
-        return (
-            SIGNED.fullmatch("".join(" " * one.spaced + {"-": "-"}.get(one.text, one.kind) for one in own)) is not None
-        )
+        kinds = ["-" if one.text == "-" else one.kind for one in own]
+        return bool(SIGNED.fullmatch("".join(" " * one.spaced + kind for one, kind in zip(own, kinds, strict=True))))
     if place == reader.start or tokens[place].kind not in NUMBERS or after == "'":
         return False
     if tokens[place - 1].text == "\\circ":
@@ -148,7 +151,6 @@ def starts_row(reader: Reader, place: int) -> bool:
 
 
 def read_row(reader: Reader, first: Value) -> Value:
-    """Return a row of numbers. The reader has already read the first one."""
     items, lowest = [first], NEGATION if reader.ahead(1) == ["-"] else UNIT + 1
     while reader.place < reader.end and (lowest == NEGATION or starts_row(reader, reader.place)):
         items.append(reader.read(lowest))
@@ -197,7 +199,6 @@ def read_parts(reader: Reader) -> Value | None:
 
 
 def read_set(reader: Reader) -> Value:
-    """Return the finite set in the braces that start here."""
     start, end = reader.place + 1, reader.match[reader.place]
     if start == end:
         return EMPTY_SET
@@ -206,14 +207,13 @@ def read_set(reader: Reader) -> Value:
 
 
 def read_tuple(reader: Reader) -> Value:
-    """Return the tuple, the interval or the value in the brackets that start here."""
     start, end = reader.place + 1, reader.match[reader.place]
     opening, closing = reader.tokens[start - 1].text, reader.tokens[end].text
     brackets = "<>" if opening == "\\langle" else opening + closing
     if (items := read_grouped(reader, start, end)) is not None:
         return Collection(brackets, items)
     value = reader.statement(start, end)
-    if isinstance(value, Collection) and value.brackets == "" and value.word in ("", "pm", "row"):
+    if is_list(value) and value.word in ("", "pm", "row"):
         return Collection(brackets, value.items, "row" if value.word == "row" else "")
     return value
 
@@ -229,7 +229,7 @@ def read_grouped(reader: Reader, start: int, end: int) -> tuple[Value, ...] | No
 
 def expand_signs(value: Value) -> Value:
     r"""Return the two values that a value with `\pm` stands for as a list."""
-    if is_list(value) and isinstance(value, Collection):
+    if is_list(value):
         items: list[Value] = []
         for item in map(expand_signs, value.items):
             items.extend(item.items if isinstance(item, Collection) and item.word == "pm" else [item])
@@ -240,22 +240,16 @@ def expand_signs(value: Value) -> Value:
 
 
 def has_signs(value: Value) -> bool:
-    if isinstance(value, Operation) and value.name in ("pm", "mp"):
-        return True
-    return not isinstance(value, Number | Symbol) and any(map(has_signs, list_parts(value)))
+    return is_operation(value, "pm", "mp") or any(map(has_signs, list_parts(value)))
 
 
 def choose_signs(value: Value, sign: int) -> Value:
     value = change_parts(value, lambda part: choose_signs(part, sign))
-    if not isinstance(value, Operation) or value.name not in ("pm", "mp"):
+    if not is_operation(value, "pm", "mp"):
         return value
-    if (value.name == "pm") != (sign == 1):
-        return (
-            Operation("+", (*value.operands[:-1], Operation("-", value.operands[-1:])))
-            if len(value.operands) > 1
-            else Operation("-", value.operands)
-        )
-    return Operation("+", value.operands) if len(value.operands) > 1 else value.operands[0]
+    *first, last = value.operands
+    last = last if (value.name == "pm") == (sign == 1) else Operation("-", (last,))
+    return Operation("+", (*first, last)) if first else last
 
 
 # --- comparison
@@ -273,7 +267,7 @@ def find_components(value: Value, size: int) -> Value:
 
 def find_letters(value: Value) -> tuple[Value, ...]:
     """Return the letters of a product of different capital letters, such as the choices `BD`."""
-    letters = value.operands if isinstance(value, Operation) and value.name == "*" else ()
+    letters = value.operands if is_operation(value, "*") else ()
     return letters if all(map(is_letter, letters)) and len({*letters}) == len(letters) else ()
 
 
@@ -310,24 +304,12 @@ def match_collections(gold: Value, answer: Value, same: Same) -> Verdict:
 
 def match_single(gold: Value, answer: Value, same: Same) -> bool | None:
     """Compare a collection with one value, which a set or a list of equal values may be, and `3,14` a decimal."""
-    if (
-        isinstance(answer, Collection)
-        and is_list(answer)
-        and answer.word != "row"
-        and not isinstance(gold, Collection)
-    ):
+    if is_list(answer) and answer.word != "row":
         are_values = all(is_expression(item) or isinstance(item, Quantity) for item in answer.items)
         if are_values and conjoin([same(gold, item) for item in answer.items]):
             return True
-    if isinstance(gold, Collection):
-        inner = find_single(gold)
-        return False if inner is None else same(inner, answer)
-    inner = find_single(answer) if isinstance(answer, Collection) else None
-    return False if inner is None else same(gold, inner)
-
-
-def is_finite_set(value: Value) -> bool:
-    return isinstance(value, Collection) and value.brackets == "{}"
+    one, other = (find_single(value) if isinstance(value, Collection) else value for value in (gold, answer))
+    return False if one is None or other is None else same(one, other)
 
 
 def find_single(value: Collection) -> Value | None:

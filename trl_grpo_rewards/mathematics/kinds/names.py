@@ -30,14 +30,12 @@ def is_matrix_name(value: Value, values: list[Value]) -> bool:
 
 
 def is_constant(value: Value) -> bool:
-    """Whether a value is a number, or a number with a unit."""
     if isinstance(value, Quantity | Based):
         return isinstance(value, Based) or is_constant(value.value)
     return not any(isinstance(node, Call) for node in walk(value)) and evaluate_constant(value) is not None
 
 
 def is_name(value: Value) -> bool:
-    """Whether a side of an equation only names a value."""
     if isinstance(value, Text):
         return True
     if isinstance(value, Symbol):
@@ -100,12 +98,10 @@ def is_part_of_name(value: Value) -> bool:
 
 
 def is_differential(factors: tuple[Value, ...]) -> bool:
-    r"""Whether factors are `dy` or `\nabla f`."""
     return factors[0] == Symbol("\\nabla") or factors in ((Symbol("d"), Symbol("y")), (Symbol("d"), Symbol("f")))
 
 
 def is_derivative(value: Value) -> bool:
-    r"""Whether a value is `\frac{dy}{dx}` or `\frac{d}{dx}`."""
     if not isinstance(value, Operation) or value.name != "/":
         return False
     above, below = value.operands
@@ -135,7 +131,6 @@ def have_same_name(one: Value, other: Value) -> bool:
 
 
 def find_function(value: Value) -> tuple[str, int] | None:
-    """Return the name of a function value and the order of its derivative, or None for other names."""
     if isinstance(value, Call):
         name = value.name
     elif isinstance(value, Symbol) and value.name.rstrip("'") in ("y", "f", "g", "h"):

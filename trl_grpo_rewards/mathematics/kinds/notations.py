@@ -42,7 +42,6 @@ class Based(Value):
 
 
 def find_base(texts: Sequence[str]) -> int | None:
-    """Return the base that `3`, `three` or `base 3` names."""
     words = [text.casefold() for text in texts if text not in "{}()"]
     word = " ".join(words[1:] if words[:1] == ["base"] else words)
     base = int(word) if word.isdecimal() and len(word) < 3 else BASES.get(word, 0)
@@ -91,7 +90,6 @@ def read_base(reader: Reader, value: Value) -> Value | None:
 
 
 def match_based(gold: Value, answer: Value, same: Same) -> Verdict:
-    """Compare digits with a base to a gold answer without one, whose digits they may repeat: `664_7` answers 664."""
     if not isinstance(answer, Based) or isinstance(gold, Based) or answer.in_words:
         return False  # the number that the digits are would be the question itself
     return answer.digits.isdecimal() and gold == make_number(int(answer.digits))
@@ -126,7 +124,6 @@ def make_time(hour: int, minute: int, half: str) -> Time:
 
 
 def read_time(reader: Reader, value: Value) -> Value | None:
-    """Return an hour such as `7 pm`."""
     half = HALVES.get("".join(reader.texts(reader.place, reader.end)).lower())
     if half is None or not isinstance(value, Number) or value.value not in range(1, 13):
         return None

@@ -172,7 +172,6 @@ def attach_unit(reader: Reader, value: Value) -> Value | None:
 
 
 def starts_number(reader: Reader, place: int) -> bool:
-    """Whether a token after a value is a second number, and not the exponent of a unit."""
     return reader.tokens[place].kind == "number" and reader.tokens[place - 1].text not in ("^", "{", "-", "/")
 
 
@@ -192,13 +191,11 @@ def attach_quantity(reader: Reader, value: Value, first: Unit | None, second: in
 
 
 def read_inches(value: Value) -> Value:
-    """Return a quantity in inches if its unit is a mark."""
     is_marked = isinstance(value, Quantity) and value.unit == (("''", 1),)
     return Quantity(value.value, MARKS["''"]) if is_marked and isinstance(value, Quantity) else value
 
 
 def read_scale(reader: Reader, value: Value) -> Value | None:
-    """Return the number that a number with a word such as `million` is."""
     factor = find_scale(reader.tokens[reader.place].text)
     if factor is None or not isinstance(value, Number):
         return None
@@ -207,7 +204,6 @@ def read_scale(reader: Reader, value: Value) -> Value | None:
 
 
 def strip_degrees(value: Value) -> Value | None:
-    """Return the number of an angle in degrees, or None for other values."""
     if not isinstance(value, Operation):
         return None
     if value.name == "degree":
@@ -217,7 +213,6 @@ def strip_degrees(value: Value) -> Value | None:
 
 
 def finish_quantity(value: Value) -> Value:
-    """Return an angle in degrees as a quantity."""
     angle = strip_degrees(value)
     return value if angle is None else Quantity(angle, DEGREES)
 
@@ -258,7 +253,6 @@ def are_numeral_tokens(reader: Reader, start: int, end: int) -> bool:
 
 
 def match_quantities(gold: Value, answer: Value, same: Same) -> Verdict:
-    """Compare values with units, as far as the rules require units."""
     for one, other in ((gold, answer), (answer, gold)):
         if isinstance(one, Quantity) and one.product is not None and has_variables(other):
             return same(one.product, other) if one is gold else same(other, one.product)

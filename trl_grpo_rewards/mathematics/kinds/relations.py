@@ -106,7 +106,6 @@ def read_side(reader: Reader, is_left: bool = False) -> Value:
 
 
 def read_value(reader: Reader) -> Value:
-    """Return a value with its unit."""
     start = reader.place
     if reader.tokens[start].kind == "word" and (words := read_words(reader)) is not None:
         return words
@@ -301,7 +300,6 @@ def find_item_names(value: Value) -> list[str]:
 
 
 def match_relations(gold: Value, answer: Value, same: Same) -> Verdict:
-    """Compare equations and inequalities, or the value that a name has with a value."""
     if not isinstance(gold, Relation) or not isinstance(answer, Relation):
         return match_named_value(gold, answer, same)
     answer = rename_argument(gold, answer)
@@ -360,13 +358,11 @@ def are_proportional(gold: Relation, answer: Relation) -> bool:
 
 
 def find_factor(one: Value, other: Value) -> Numeric | None:
-    """Return the constant that the second expression is times the first one, or None if there is none."""
     factors = [*itertools.islice(list_quotients(one, other), ENOUGH)]
     return factors[0] if len(factors) > 1 and all(are_close(factors[0], factor) for factor in factors) else None
 
 
 def list_quotients(one: Value, other: Value) -> Iterator[Numeric]:
-    """Yield the quotients of two expressions at the points where both are real."""
     symbols = sorted(find_symbols(one) | find_symbols(other))
     for point in draw_points(one, other, symbols) if symbols else ():
         try:

@@ -135,7 +135,6 @@ def has_sign(reader: Reader, start: int, end: int) -> bool:
 
 
 def read_condition(reader: Reader, start: int, end: int) -> Value:
-    """Return a condition, as words if it is no relation."""
     while start < end and reader.tokens[start].text.casefold() in CONDITION_WORDS | {",", "\\quad"}:
         start += 1
     words = tuple(text.casefold() for text in reader.texts(start, end) if text not in (".", ","))
@@ -307,13 +306,11 @@ def find_collection(value: Collection) -> RealSet | None:
 
 
 def to_real(value: Value) -> Any:
-    """Return a real constant, or None."""
     found = evaluate_constant(value)
     return found.real if found is not None and is_real(found) else None
 
 
 def solve(relation: Relation) -> RealSet | None:
-    """Return the numbers that meet a chain of linear inequalities in one variable."""
     if relation.signs == ("\\in",):
         return find_set(relation.sides[1])
     result = EVERYTHING
@@ -374,7 +371,6 @@ def find_whole_set(value: Value) -> RealSet | None:
 
 
 def find_subjects(value: Value) -> set[str]:
-    """Return the names that a condition is about."""
     if isinstance(value, Relation):
         sides = value.sides[:1] if value.signs == ("\\in",) else value.sides
         return set().union(*(find_symbols(side) for side in sides if is_expression(side)))

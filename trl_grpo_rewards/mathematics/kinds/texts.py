@@ -63,7 +63,6 @@ def split_choice(tokens: list[Token]) -> tuple[str, list[Token]] | None:
 
 
 def match_choices(gold: Value, answer: Value, same: Same) -> Verdict:
-    """Compare choices: the letter alone, or what it stands for, is enough."""
     if isinstance(gold, Choice) and isinstance(answer, Choice):
         return gold.letter == answer.letter
     if isinstance(gold, Choice):
@@ -109,7 +108,6 @@ def read_as_text(tokens: list[Token]) -> Text | None:
 
 
 def fold(tokens: list[Token]) -> tuple[str, ...]:
-    """Return texts in lower case, except for an `A` after another word."""
     return tuple(one.text if one.text == "A" and place else one.text.casefold() for place, one in enumerate(tokens))
 
 
@@ -165,7 +163,6 @@ def read_first_word(reader: Reader) -> Value | None:
 
 
 def find_label(reader: Reader) -> int:
-    """Return where the value starts after words such as `The answer is` or `Maximum:`."""
     start, end, tokens = reader.place, reader.end, reader.tokens
     place = start
     while place < end and (
