@@ -49,29 +49,12 @@ def test_a_combinator_takes_the_name_of_its_inner_reward():
         assert value.name == name
 
 
-def test_gates_nest_and_keep_rows_aligned():
-    inner = gate(judged(), by=keywords(any=("yes",)), otherwise=0.5)
-    extra = {}
-    call = {"completions": [f"no {RIGHT}", WRONG, f"yes {RIGHT}"], "solution": ["4"] * 3}
-    assert gate(inner, by=boxed())(**call, log_extra=extra.__setitem__) == [0.5, 0.0, 1.3]
-    assert extra == {"judged/seen": [None, None, True]}
-
-
 def test_clip_bounds_the_score_and_leaves_none():
     call = {"completions": ["a" * 20, "a" * 5, "?"]}
     assert clip(judged(), high=1.0)(**call) == [1.0, 0.5, None]
     assert clip(judged(), low=0.75)(**call) == [2.0, 0.75, None]
     assert clip(2 * judged() - keywords(any=("a",)), low=0, high=1)(completions=["a" * 20, "a"]) == [1.0, 0.0]
     assert clip(awaited(), high=2)(completions=["abc", "a"]) == [2.0, 1.0]
-
-
-@pytest.mark.parametrize("bounds, message", [
-    ({}, "requires 'low', 'high' or both"),
-    ({"low": 1, "high": 0}, "requires low <= high; got low=1, high=0. Swap them"),
-])  # fmt: skip
-def test_clip_checks_its_bounds(bounds, message):
-    with pytest.raises(ValueError, match=message):
-        clip(judged(), **bounds)
 
 
 @pytest.mark.parametrize(
@@ -96,28 +79,14 @@ def test_schedule_takes_weights_by_step():
     assert parse(str(by_step)) == by_step and str(by_step) == "schedule(judged(), steps={10: 0, 20: 1.0})"
 
 
-@pytest.mark.parametrize("steps", [(), {}, {5: 1.0, 4: 2.0}, ((5, 1.0), (5, 2.0)), ((5, 1.0), (4, 2.0)), ((-1, 1.0),)])
-def test_schedule_checks_its_points(steps):
-    with pytest.raises(ValueError, match="requires at least one point, at increasing steps from 0; got"):
-        schedule(judged(), steps=steps)
-    with pytest.raises(TypeError, match="must be of type tuple\\[tuple\\[int, float\\], ...\\]"):
-        schedule(judged(), steps=((0, 1.0, 2.0),))
-
-
 def test_route_gives_each_row_to_the_reward_of_its_value():
     extra = {}
     by_task = route("task", {"math": boxed(), 7: judged()}, default=clip(judged(name="rest"), high=0.2))
-    scores = by_task(
-        completions=[RIGHT, "abc", WRONG, "long enough", "?"],
-        task=["math", 7, "math", None, "other"],
-        solution=["4", None, "4", None, None],
-        log_extra=extra.__setitem__,
-    )
+    call = {"completions": [RIGHT, "abc", WRONG, "long enough", "?"], "task": ["math", 7, "math", None, "other"]}
+    scores = by_task(**call, solution=["4", None, "4", None, None], log_extra=extra.__setitem__)
     assert scores == [1.0, 0.3, 0.0, 0.2, None]
-    assert extra == {
-        "route/judged/seen": [None, True, None, None, None],
-        "route/rest/seen": [None, None, None, True, True],
-    }
+    assert extra["route/judged/seen"] == [None, True, None, None, None] and len(extra) == 2
+    assert extra["route/rest/seen"] == [None, None, None, True, True]
     assert by_task.columns == {"task", "solution"}
 
 
@@ -125,8 +94,6 @@ def test_route_without_a_default_knows_all_values():
     by_task = route("task", {"math": boxed(), "code": judged()})
     with pytest.raises(ValueError, match="no reward for task='maths', only for 'math', 'code'. Add one, or a default"):
         by_task(completions=[RIGHT, "abc"], task=["math", "maths"], solution=["4", "4"])
-    with pytest.raises(TypeError, match="Option 'rewards' of 'route' must be of type dict"):
-        route("task", boxed())
 
 
 GROUPS = {"prompts": ["p"] * 4 + ["q"] * 4, "solution": ["4"] * 8, "completion_ids": [[1] * n for n in range(8)]}

@@ -6,7 +6,21 @@ import inspect
 import pytest
 
 from helpers.example_rewards import brackets, rank_in_group, shared
-from trl_grpo_rewards import Reward, boxed, clip, cosine, gate, length, parse, reward, route, tags
+from trl_grpo_rewards import (
+    Reward,
+    boxed,
+    clip,
+    column,
+    cosine,
+    exact,
+    gate,
+    length,
+    parse,
+    reward,
+    route,
+    schedule,
+    tags,
+)
 from trl_grpo_rewards.function_rewards import RewardFactory
 from trl_grpo_rewards.registry import REGISTRY
 
@@ -184,12 +198,27 @@ def test_packages_offer_rewards_by_entry_points(tmp_path, monkeypatch):
     (lambda: boxed + tags("a"), "An expression contains the reward factory 'boxed' instead of a reward. Call it"),
     (lambda: route("task", {"a": boxed}), "Option 'rewards' of 'route' contains the reward factory 'boxed' instead of a reward"),
     (lambda: route("task", {"a": "boxed"}), "must be of type dict\\[Any, .*Reward\\]"),
+    (lambda: route("task", boxed()), "Option 'rewards' of 'route' must be of type dict"),
+    (lambda: clip(brackets()), "requires 'low', 'high' or both"),
+    (lambda: clip(brackets(), low=1, high=0), "requires low <= high; got low=1, high=0. Swap them"),
+    *((lambda steps=steps: schedule(brackets(), steps=steps), "requires at least one point, at increasing steps from 0; got")
+      for steps in ((), {5: 1.0, 4: 2.0}, ((5, 1.0), (5, 2.0)), ((-1, 1.0),))),
+    (lambda: schedule(brackets(), steps=((0, 1.0, 2.0),)), r"must be of type tuple\[tuple\[int, float\], ...\]"),
+    *((lambda found=found: boxed(solution=found), "'solution' of 'boxed' must be the name of a dataset column")
+      for found in (4, ["4"], "", None, "completions")),
+    (lambda: boxed(solution=column("gold")), r"got column\('gold'\). Write only the name: boxed\(solution='gold'\)"),
+    (lambda: boxed(prompts="question"), "has no option 'prompts'.*The trainer passes 'prompts'"),
+    (lambda: exact(soluton="answer"), "are case=False, solution='solution', name=None. Did you mean 'solution'"),
+    *((lambda name=name: column(name), "requires the name of a dataset column; got .* Name the column")
+      for name in ("", None, 3, "prompts", ["rubric"])),
+    *((lambda number=number: near(within=number), "'within' of 'near' must be a finite number; got (nan|-inf)")
+      for number in (float("nan"), float("-inf"))),
     (lambda: brackets(name=""), "The name of 'brackets' must be a non-empty string; got ''"),
     (lambda: boxed(completions=["c"], solution=["4"]), "factory 'boxed' instead of a reward. Call it with its options: boxed\\("),
     (lambda: brackets()(), "missing 1 required positional argument: 'completions'"),
 ])  # fmt: skip
 def test_wrong_options_are_refused_when_the_reward_is_built(build, message):
-    with pytest.raises(TypeError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         build()
 
 

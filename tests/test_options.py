@@ -70,12 +70,6 @@ def test_a_column_is_a_value_that_the_row_fills_in():
         by_row.name = "other"
 
 
-@pytest.mark.parametrize("name", ["", None, 3, "prompts", "completion_ids", ["rubric"]])
-def test_what_is_no_column_of_a_dataset_is_refused(name):
-    with pytest.raises(TypeError, match=r"name of a dataset column; got .* Name the column: column\('rubric'\)"):
-        column(name)
-
-
 def test_a_type_is_named_without_its_modules():
     for annotation, text in {int: "int", str | Column: "str | Column", Literal["a.b"]: "Literal['a.b']"}.items():
         assert format_annotation(annotation) == text
