@@ -13,10 +13,10 @@ import pytest
 import torch
 from hypothesis import settings
 
-from helpers.chat_server import Scripted
+from helpers.chat_server import ChatServer
+from helpers.local_http import serve
 from helpers.models import read_models_once
-from helpers.paths import SCRIPTS, TESTS
-from helpers.processes import find_free_port, run_server
+from helpers.paths import SCRIPTS
 from helpers.runs import small_config
 from trl_grpo_rewards import FilteredGRPOConfig, demo
 from trl_grpo_rewards.cli.main import main
@@ -60,9 +60,8 @@ def problems():
 
 @pytest.fixture(scope="session")
 def chat_server():
-    port = find_free_port()
-    with run_server(str(TESTS / "helpers" / "chat_server.py"), str(port), url=f"http://127.0.0.1:{port}/seen"):
-        yield Scripted(port)
+    with serve(ChatServer()) as server:
+        yield server
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import json
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -73,9 +73,8 @@ class LocalServer(ThreadingHTTPServer):
 
 
 @contextmanager
-def run_local_server(answer: Callable[[Connection], None]) -> Iterator[LocalServer]:
+def serve(server: LocalServer) -> Iterator[LocalServer]:
     """Run a server until the block ends."""
-    server = LocalServer(answer)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
@@ -84,6 +83,10 @@ def run_local_server(answer: Callable[[Connection], None]) -> Iterator[LocalServ
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def run_local_server(answer: Callable[[Connection], None]) -> AbstractContextManager[LocalServer]:
+    return serve(LocalServer(answer))
 
 
 def build_reply(content: Any, **fields: Any) -> dict:
