@@ -41,7 +41,7 @@ SCORE = """
 import json, sys
 from types import SimpleNamespace
 from trl_grpo_rewards import parse
-from trl_grpo_rewards.records.completions import read_groups
+from trl_grpo_rewards.records.files import read_groups
 
 (group,) = read_groups(sys.argv[1])
 state = SimpleNamespace(global_step=5)

@@ -7,7 +7,7 @@ from rich.cells import cell_len
 
 from trl_grpo_rewards import keywords, reward
 from trl_grpo_rewards.cli.score import describe_scores, format_share, summarize_scores
-from trl_grpo_rewards.records.completions import Group
+from trl_grpo_rewards.records.files import Group
 from trl_grpo_rewards.records.rescoring import Difference, Tally, rescore
 
 

@@ -10,7 +10,7 @@ import torch
 from trl_grpo_rewards.records.dead_groups import Rule
 from trl_grpo_rewards.records.fields import Completion, describe_completions, describe_groups
 from trl_grpo_rewards.records.files import GroupWriter
-from trl_grpo_rewards.records.logs import LogWriter
+from trl_grpo_rewards.records.runs import LogWriter
 from trl_grpo_rewards.report.trends import RunStatistics
 from trl_grpo_rewards.training.groups import ScoredGroups, list_completion_facts
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from trl_grpo_rewards.records.completions import read_groups
+from trl_grpo_rewards.records.files import read_groups
 
 
 @pytest.fixture

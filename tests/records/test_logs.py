@@ -3,7 +3,7 @@
 import json
 import logging
 
-from trl_grpo_rewards.records.logs import LOG_FILE, LogWriter, list_log_files, read_log
+from trl_grpo_rewards.records.runs import LOG_FILE, LogWriter, list_log_files, read_log
 
 
 def test_entries_are_read_as_they_are_written(tmp_path):

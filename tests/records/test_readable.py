@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from trl_grpo_rewards.records.readable import MAX_LEVELS, copy_as_json, make_readable
+from trl_grpo_rewards.records.fields import MAX_LEVELS, copy_as_json, make_readable
 
 
 NAN = float("nan")

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from trl_grpo_rewards import keywords, reward
-from trl_grpo_rewards.records.completions import Group
 from trl_grpo_rewards.records.dead_groups import Rule
+from trl_grpo_rewards.records.files import Group
 from trl_grpo_rewards.records.rescoring import (
     GROUPS_AT_ONCE,
     MAX_EXAMPLES,

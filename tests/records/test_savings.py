@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from helpers.reward_functions import half_dead
 from trl_grpo_rewards import FilteredGRPOTrainer, demo
-from trl_grpo_rewards.records.logs import read_log
-from trl_grpo_rewards.records.runs import describe_savings, list_facts, sum_tokens
+from trl_grpo_rewards.records.runs import describe_savings, list_facts, read_log, sum_tokens
 
 
 def entry(step, **tokens):

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from helpers.made_runs import story, written
 from trl_grpo_rewards import tags
 from trl_grpo_rewards.cli.score import describe_scores
-from trl_grpo_rewards.records.completions import read_groups
-from trl_grpo_rewards.records.files import find_record_files, read_records
+from trl_grpo_rewards.records.fields import OPTIONAL, REQUIRED, ROWS, is_record
+from trl_grpo_rewards.records.files import find_record_files, read_groups, read_records
 from trl_grpo_rewards.records.rescoring import Tally, rescore
-from trl_grpo_rewards.records.shapes import OPTIONAL, REQUIRED, ROWS, is_record
 from trl_grpo_rewards.report.pages import write_page
 from trl_grpo_rewards.training.prompts import read_pass_rates
 

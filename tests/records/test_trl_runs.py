@@ -4,7 +4,7 @@ import pytest
 
 from helpers.made_runs import story, written
 from helpers.trl_logs import entry, evaluation, saved
-from trl_grpo_rewards.records.trl_runs import find_run, find_weights
+from trl_grpo_rewards.records.runs import find_run, find_weights
 
 
 @pytest.mark.parametrize(

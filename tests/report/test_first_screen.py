@@ -7,8 +7,7 @@ import random
 import pytest
 
 from helpers.made_runs import record, story, summed, written
-from trl_grpo_rewards.records.logs import LogWriter
-from trl_grpo_rewards.records.runs import write_run
+from trl_grpo_rewards.records.runs import LogWriter, write_run
 from trl_grpo_rewards.report.excerpts import Examples, find_typical
 from trl_grpo_rewards.report.pages import write_page
 from trl_grpo_rewards.report.summaries import find_anomalies, find_ends

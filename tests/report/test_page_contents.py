@@ -5,8 +5,7 @@ import re
 
 from helpers.browser import until
 from helpers.made_runs import EVIL, record, story, with_log, written
-from trl_grpo_rewards.records.logs import LogWriter
-from trl_grpo_rewards.records.runs import write_run
+from trl_grpo_rewards.records.runs import LogWriter, write_run
 from trl_grpo_rewards.report import write_report
 
 

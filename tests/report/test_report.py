@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from helpers.made_runs import record, story, summed
-from trl_grpo_rewards.records.shapes import is_record
+from trl_grpo_rewards.records.fields import is_record
 from trl_grpo_rewards.report import summaries
 from trl_grpo_rewards.report.excerpts import Excerpts, round_numbers
 from trl_grpo_rewards.report.pass_rates import PromptHistories, build_heatmap

@@ -21,8 +21,7 @@ from trl_grpo_rewards.files import find_last_checkpoint
 from trl_grpo_rewards.records.dead_groups import Rule
 from trl_grpo_rewards.records.fields import Completion
 from trl_grpo_rewards.records.files import read_records
-from trl_grpo_rewards.records.logs import read_log
-from trl_grpo_rewards.records.runs import read_run
+from trl_grpo_rewards.records.runs import read_log, read_run
 from trl_grpo_rewards.report import write_report
 from trl_grpo_rewards.training import recording
 from trl_grpo_rewards.training.groups import Generation, ScoredGroups

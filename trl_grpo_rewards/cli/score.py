@@ -18,8 +18,7 @@ from ..batch import TRAINER_DATA
 from ..expressions import Reward
 from ..files import replace_file
 from ..function_rewards import FunctionReward, find_functions
-from ..records.completions import Group, read_groups
-from ..records.files import match_files
+from ..records.files import Group, match_files, read_groups
 from ..records.rescoring import Difference, ScoredGroup, Tally, rescore
 from ..records.runs import RUN_FILE, read_run
 from ..scores import format_score

@@ -1,15 +1,107 @@
-"""The fields of a record: each rank describes its completions, and the main process makes the record of each group."""
+"""The fields of a record: made from completions, as values that JSON can hold, and checked when they are read again.
+
+What a model, a dataset or a reward makes must never end a run, and a damaged file may hold anything.
+"""
 
 import base64
 import hashlib
 import json
 import math
+import re
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
-from .readable import copy_as_json, make_readable
+from .dead_groups import DeadBy, GroupKind
+
+
+MAX_LEVELS = 100
+"""Maximum nesting depth of lists and dicts. Python has a limit of its own, which ends the run."""
+
+MAX_SIZE = 1 << 26
+"""Maximum number of characters. Lists that contain the same list twice, at many levels, are larger than any memory."""
+
+ITEM_SIZE = 256
+"""Number of characters that an item of a list or dict counts for in addition to its own, since many items take time."""
+
+MAX_BITS = 2048
+"""Maximum size of an integer, in bits. It has 617 digits, and Python's own limit can be set as low as 640 digits."""
+
+
+def make_readable(value: Any) -> Any:
+    """Return a copy of the value that JSON can hold, with the type of what it cannot. It never fails and takes limited time."""
+    return copy_as_json(value)[0]
+
+
+def copy_as_json(value: Any) -> tuple[Any, bool]:
+    """Return the copy of [`make_readable`], and whether it is the same as the value: read from JSON, it is equal."""
+    copier = Copier()
+    try:
+        return copier.copy(value, MAX_LEVELS), copier.is_same
+    except ValueTooLarge:
+        return name_type(value), False
+
+
+def name_type(value: Any) -> str:
+    return f"<{type(value).__name__}>"
+
+
+class ValueTooLarge(Exception):
+    """Raised when a value has more than [`MAX_SIZE`] characters."""
+
+
+class Copier:
+    """Copies one value. It calls no method that a subclass may have changed."""
+
+    def __init__(self) -> None:
+        self.is_same = True
+        self.size = 0
+
+    def copy(self, value: Any, levels: int) -> Any:
+        kind = type(value)
+        if value is None or kind is bool:
+            return value
+        if issubclass(kind, int) and int.bit_length(value) <= MAX_BITS:
+            return int.__int__(value)
+        if issubclass(kind, float):
+            number = float.__float__(value)
+            return number if math.isfinite(number) else self._replace(json.dumps(number))
+        if issubclass(kind, str):
+            return self._copy_text(str.__str__(value))
+        if issubclass(kind, dict) and levels:
+            self._count(ITEM_SIZE * dict.__len__(value))
+            return {self._name(key, levels - 1): self.copy(item, levels - 1) for key, item in dict.items(value)}
+        if issubclass(kind, (list, tuple)) and levels:
+            base = list if issubclass(kind, list) else tuple
+            self.is_same &= base is list
+            self._count(ITEM_SIZE * base.__len__(value))
+            return [self.copy(item, levels - 1) for item in base.__iter__(value)]
+        return self._replace(name_type(value))
+
+    def _copy_text(self, text: str) -> str:
+        self._count(len(text))
+        try:
+            text.encode()
+        except UnicodeEncodeError:  # half of a surrogate pair, which other programs cannot read
+            return self._replace(text.encode(errors="backslashreplace").decode())
+        return text
+
+    def _name(self, key: Any, levels: int) -> str:
+        """Return the text for a key of a dict."""
+        self.is_same &= issubclass(type(key), str)
+        name = self.copy(key, levels)
+        return name if isinstance(name, str) else json.dumps(name)
+
+    def _replace(self, text: str) -> str:
+        self.is_same = False
+        self._count(len(text))
+        return text
+
+    def _count(self, size: int) -> None:
+        self.size += size
+        if self.size > MAX_SIZE:
+            raise ValueTooLarge
 
 
 class Completion(NamedTuple):
@@ -129,3 +221,76 @@ def drop_infinite(values: list) -> list:
 def hash_prompt(prompt: Any) -> str:
     """Return a hash of the prompt that is the same in every run."""
     return hashlib.sha256(json.dumps(prompt, sort_keys=True).encode()).hexdigest()[:16]
+
+
+MAX_NUMBER = 1e100
+"""Largest number in a record. The square of a larger one may be larger than any float."""
+
+HALF_OF_A_PAIR = re.compile("[\\ud800-\\udfff]")
+"""What JSON can spell and no terminal can print: one of the two surrogates of a character."""
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and abs(value) <= MAX_NUMBER  # not of NaN
+
+
+def is_score(value: Any) -> bool:
+    return value is None or is_number(value)
+
+
+def is_count(value: Any) -> bool:
+    return isinstance(value, int) and 0 <= value <= MAX_NUMBER
+
+
+def is_text(value: Any) -> bool:
+    return isinstance(value, str) and not HALF_OF_A_PAIR.search(value)
+
+
+def is_prompt(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(message, dict) for message in value))
+
+
+def is_dict(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def is_anything(value: Any) -> bool:
+    return True
+
+
+REQUIRED: dict[str, Callable[[Any], bool]] = {
+    "step": is_count, "group": is_count, "rewards": is_dict, "columns": is_dict, "prompt_id": is_text,
+}  # fmt: skip
+"""Checks of the fields that every record has."""
+
+OPTIONAL: dict[str, Callable[[Any], bool]] = {
+    "outcome": lambda value: value in get_args(GroupKind),
+    "dead_by": lambda value: value in get_args(DeadBy),
+    "unscored": lambda value: value in ("term", "row"),
+    "outcome_reward": is_text, "dataset_prompt_id": is_text, "prompt": is_prompt, "tolerance": is_number,
+    "mean": is_score, "std": is_score, "spread": is_score, "duplicates": is_count, "weights": is_dict,
+    "row_columns": is_dict, "logged": is_dict,
+}  # fmt: skip
+"""Checks of the fields that may be missing. Readers ignore all other fields."""
+
+ROWS: dict[str, Callable[[Any], bool]] = {
+    "total": is_score, "advantages": is_score, "lengths": is_count, "truncated": is_score, "completions": is_prompt,
+    "completion_ids": is_anything,
+}  # fmt: skip
+"""Checks of one value in the fields with a list that has one value for each completion."""
+
+
+def is_record(value: Any) -> bool:
+    """Whether readers can read a value as a record: its fields are what they should be, and its lists have one length."""
+    if not isinstance(value, dict) or not all(check(value.get(name)) for name, check in REQUIRED.items()):
+        return False
+    if ("prompt" in value) != ("completions" in value):
+        return False
+    if not all(check(value[name]) for name, check in OPTIONAL.items() if name in value):
+        return False
+    rows: list[tuple[Any, Callable[[Any], bool]]] = [(scores, is_score) for scores in value["rewards"].values()]
+    rows += [(value[name], check) for name, check in ROWS.items() if name in value]
+    rows += [(one, is_anything) for name in ("row_columns", "logged") for one in value.get(name, {}).values()]
+    return all(map(is_number, value.get("weights", {}).values())) and all(
+        isinstance(one, list) and len(one) == len(rows[0][0]) > 0 and all(map(check, one)) for one, check in rows
+    )

@@ -1,22 +1,23 @@
-"""Records of the groups that a run samples: a line of JSON for each, in `groups/<run>-<part>.jsonl`.
+"""Records of the groups that a run samples: a line of JSON for each, in `groups/<run>-<part>.jsonl`. Other completions are read too.
 
 Each run, also one that resumes, writes its own files. From its first record on, it supersedes those of earlier runs from its
 first step on.
 """
 
+import itertools
 import json
 import logging
-import math
 import re
 import struct
 import traceback
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from ..files import open_to_append
-from .fields import unpack_ids
-from .shapes import is_record
+from .dead_groups import Rule
+from .fields import is_record, unpack_ids
 
 
 FOLDER = "groups"
@@ -156,51 +157,39 @@ def read_records(source: str | Path) -> Iterator[dict[str, Any]]:
         source (`str` or `Path`):
             Output directory of the run, its folder of groups, or one file.
     """
-    places, damaged = find_records(find_record_files(source))
-    count = 0
-    for count, record in enumerate(load_records(places, damaged), 1):  # noqa: B007
-        yield record
-    if count:  # an error says that there is no record
-        warn_of_damage(source, damaged)
-
-
-def find_records(files: Iterable[Path]) -> tuple[list[tuple[Path, int]], list[tuple[Path, int]]]:
-    """Return the files and offsets of the records, in the order of steps, and of the lines that are not complete."""
-    places: dict[tuple[int, int], tuple[int, Path, int]] = {}
+    files = find_record_files(source)
     first_steps: dict[int, int] = {}
-    damaged = []
+    for _, _, place in read_lines(files):
+        if place:
+            first_steps[place[0]] = min(first_steps.get(place[0], place[1]), int(place[2]))
+    count, damaged = 0, []
+    for name, line, place in read_lines(files):
+        if place and any(first <= place[1] for run, first in first_steps.items() if run > place[0]):
+            continue
+        if place and (record := decode_record(line)) is not None:
+            count += 1
+            yield record
+        else:
+            damaged.append(name)
+    if count and damaged:  # an error says that there is no record
+        named = ", ".join(damaged[:MAX_NAMED])
+        more = f" and {len(damaged) - MAX_NAMED} more" if len(damaged) > MAX_NAMED else ""
+        logger.warning(
+            f"{len(damaged)} line(s) of {str(source)!r} are not complete records and are skipped: {named}{more}. A killed run "
+            f"may leave one."
+        )
+
+
+def read_lines(files: Iterable[Path]) -> Iterator[tuple[str, bytes, tuple[int, int, int] | None]]:
+    """Yield the name of each line, the line, and its run, step and first step if it may be a whole record."""
     for file in files:
         start = 0
         with file.open("rb") as lines:
             for line in lines:
-                match = RECORD_START.match(line)
-                if match and line.endswith((b"}\n", b"}\r\n")):
-                    run, step, group = map(int, match.groups()[:3])
-                    first_steps[run] = min(first_steps.get(run, step), int(match[4] or step))
-                    if places.get((step, group), (0,))[0] <= run:
-                        places[step, group] = (run, file, start)
-                else:
-                    damaged.append((file, start))
+                match = RECORD_START.match(line) if line.endswith((b"}\n", b"}\r\n")) else None
+                place = (int(match[1]), int(match[2]), int(match[4] or match[2])) if match else None
+                yield f"byte {start} of {str(file)!r}", line, place
                 start += len(line)
-    ends = find_superseding_steps(first_steps)
-    return [(file, start) for (step, _), (run, file, start) in sorted(places.items()) if step < ends[run]], damaged
-
-
-def load_records(places: Iterable[tuple[Path, int]], damaged: list[tuple[Path, int]]) -> Iterator[dict[str, Any]]:
-    """Yield the record at each place. Places of lines that are not records are skipped and added to `damaged`."""
-    handles: dict[Path, BinaryIO] = {}
-    try:
-        for file, start in places:
-            if file not in handles:
-                handles[file] = file.open("rb")
-            handles[file].seek(start)
-            if (record := decode_record(handles[file].readline())) is not None:
-                yield record
-            else:
-                damaged.append((file, start))
-    finally:
-        for handle in handles.values():
-            handle.close()
 
 
 def decode_record(line: bytes) -> dict[str, Any] | None:
@@ -216,21 +205,93 @@ def decode_record(line: bytes) -> dict[str, Any] | None:
         return None
 
 
-def warn_of_damage(source: str | Path, places: list[tuple[Path, int]]) -> None:
-    """Log how many lines are not records, and where the first ones are."""
-    if places:
-        named = ", ".join(f"byte {start} of {str(file)!r}" for file, start in places[:MAX_NAMED])
-        more = f" and {len(places) - MAX_NAMED} more" if len(places) > MAX_NAMED else ""
-        logger.warning(
-            f"{len(places)} line(s) of {str(source)!r} are not complete records and are skipped: {named}{more}. A killed run "
-            f"may leave one."
+@dataclass
+class Group:
+    """The completions of one prompt."""
+
+    columns: dict[str, list]  # what rewards are called with, one value for each completion
+    step: int | None = None
+    recorded: dict[str, list] = field(default_factory=dict)  # the scores of the run, by the name of the reward
+    rule: Rule = Rule()
+
+    @property
+    def size(self) -> int:
+        return len(self.columns["completions"])
+
+
+def read_groups(source: str | Path) -> Iterator[Group]:
+    """Yield the groups of a run, its records, a table of TRL (`.parquet`), or lines of JSON, whose equal prompts are a group."""
+    source = Path(source)
+    if source.suffix == ".parquet":
+        return group_rows(read_parquet(source), source)
+    if source.is_file() and "completion" in read_first_line(source):
+        return group_rows(read_json_lines(source), source)
+    return (record_to_group(record, source) for record in read_records(source))
+
+
+def read_first_line(source: Path) -> dict[str, Any]:
+    with source.open(encoding="utf-8") as lines:
+        line = next(lines, "")
+    try:
+        found = json.loads(line)
+        if isinstance(found, dict) and {"completion", "completions", "lengths"} & {*found}:
+            return found
+    except ValueError:
+        found = None
+    problem = f"begins with {line[:80]!r}, which is not a completion"
+    if isinstance(found, dict) and found:
+        problem = f"has no 'completion', but {', '.join(map(repr, found))}"
+    raise ValueError(
+        f"'{source}' {problem}. Pass group records, a .parquet table from TRL, or lines of JSON such as "
+        f'{{"prompt": "2 + 2?", "completion": "4", "solution": "4"}}.'
+    )
+
+
+def read_json_lines(source: Path) -> Iterator[dict[str, Any]]:
+    with source.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                if line.strip():
+                    yield json.loads(line)
+            except ValueError:
+                raise ValueError(
+                    f"Line {number} of '{source}' is {line[:80]!r}, which is not JSON. Write one row on each line."
+                ) from None
+
+
+def read_parquet(source: Path) -> Iterator[dict[str, Any]]:
+    from pyarrow.parquet import ParquetFile
+
+    for batch in ParquetFile(source).iter_batches():
+        yield from batch.to_pylist()
+
+
+def group_rows(rows: Iterable[dict[str, Any]], source: Path) -> Iterator[Group]:
+    """Yield each sequence of rows that have the same step and prompt as a group."""
+    groups = itertools.groupby(rows, key=lambda row: (row.get("step"), row.get("prompt")))
+    for number, ((step, prompt), iterator) in enumerate(groups):
+        members = list(iterator)
+        if any("completion" not in row for row in members):
+            raise ValueError(
+                f"In '{source}', group {number} has a row without 'completion'; it has {', '.join(members[0])}."
+                f" Add the completion."
+            )
+        others = dict.fromkeys(name for row in members for name in row if name not in ("prompt", "completion"))
+        columns = {name: [row.get(name) for row in members] for name in others}
+        columns["completions"] = [row["completion"] for row in members]
+        prompts = {} if prompt is None else {"prompts": [prompt] * len(members)}
+        yield Group(columns | prompts, step if isinstance(step, int) else None)
+
+
+def record_to_group(record: dict[str, Any], source: Path) -> Group:
+    if "completions" not in record:
+        raise ValueError(
+            f"Rewards need the texts of completions, but the records of '{source}' have none, because the run had "
+            f"group_records_text=False. Choose a run that records texts."
         )
-
-
-def find_superseding_steps(first_steps: dict[int, int]) -> dict[int, float]:
-    """Return the step from which each run is superseded: the lowest first step of all later runs."""
-    ends, lowest = {}, math.inf
-    for run in sorted(first_steps, reverse=True):
-        ends[run] = lowest
-        lowest = min(lowest, first_steps[run])
-    return ends
+    size = len(record["completions"])
+    columns = {name: [value] * size for name, value in record["columns"].items()} | record.get("row_columns", {})
+    columns |= {"prompts": [record["prompt"]] * size}
+    columns |= {name: record[name] for name in ("completions", "completion_ids") if name in record}
+    rule = Rule(**{name: record[name] for name in Rule._fields if name in record})  # older records lack some
+    return Group(columns, record["step"], record["rewards"], rule)

@@ -13,8 +13,8 @@ from typing import Any
 
 from ..expressions import Reward, find_first_outcome, score_known_groups
 from ..scores import Score
-from .completions import Group
 from .dead_groups import has_dead_scores
+from .files import Group
 
 
 GROUPS_AT_ONCE = 128

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .shapes import is_number
+from .fields import is_number
 
 
 MIN_POINTS = 10

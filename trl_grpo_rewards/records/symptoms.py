@@ -13,7 +13,7 @@ from statistics import fmean, median, quantiles
 from typing import Any, NamedTuple, TypeAlias
 
 from .dead_groups import GroupKind
-from .shapes import is_number
+from .fields import is_number
 from .signs import MIN_POINTS, Point, Series, Signs, Trend, find_first_parting
 
 

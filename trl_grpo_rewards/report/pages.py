@@ -11,8 +11,7 @@ from typing import Any
 
 from ..files import replace_file
 from ..records.files import read_records
-from ..records.runs import list_differences
-from ..records.trl_runs import find_run
+from ..records.runs import find_run, list_differences
 from .excerpts import MAX_TEXT, encode_json
 from .summaries import Summary
 

@@ -7,11 +7,18 @@ from typing import Any
 
 import pandas as pd
 
-from ..records.logs import read_log, read_state
-from ..records.runs import list_facts, read_run
+from ..records.runs import (
+    find_output_dir,
+    find_weights,
+    has_records,
+    list_facts,
+    read_log,
+    read_run,
+    read_state,
+    read_steps,
+)
 from ..records.signs import MIN_POINTS, Signs
 from ..records.symptoms import MIN_STEPS, RULES, Anomaly, judge
-from ..records.trl_runs import find_output_dir, find_weights, has_records, read_steps
 from .excerpts import Examples, Excerpts
 from .pass_rates import PromptHistories, build_heatmap, compare_group_sizes
 from .training_log import compare_held_out, describe_progress, measure_time, select_curves

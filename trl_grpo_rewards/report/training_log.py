@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from ..records.shapes import is_number
+from ..records.fields import is_number
 from ..records.signs import list_evaluations
 from .trends import MAX_POINTS, choose_width
 

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from ..records.dead_groups import DEFAULT_TOLERANCE, GroupKind, count_lessons, is_dead, kind_of_group
-from ..records.shapes import is_number
-from ..records.trl_runs import list_means
+from ..records.fields import is_number
+from ..records.runs import list_means
 
 
 GROUP_OUTCOMES = ("solved", "live", "failed", "flat", "unscored")

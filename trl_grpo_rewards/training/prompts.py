@@ -13,9 +13,8 @@ from accelerate.utils import gather_object
 from torch.utils.data import Dataset, Sampler
 
 from ..errors import CheckpointMismatch
-from ..records.fields import hash_prompt
+from ..records.fields import hash_prompt, make_readable
 from ..records.files import find_record_files, read_records
-from ..records.readable import make_readable
 from .config import FilteredGRPOConfig
 
 

@@ -23,8 +23,7 @@ from ..files import replace_file
 from ..function_rewards import FunctionReward, find_functions
 from ..records.fields import CompletionFields, describe_completions, describe_groups
 from ..records.files import GroupWriter
-from ..records.logs import LogWriter
-from ..records.runs import list_facts, write_run
+from ..records.runs import LogWriter, list_facts, write_run
 from .config import FilteredGRPOConfig
 from .groups import Generation
 

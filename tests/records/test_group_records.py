@@ -24,9 +24,8 @@ from helpers.runs import find_lists_of_ids, small_config, train_and_read
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, boxed, demo, length
 from trl_grpo_rewards.files import find_last_checkpoint
 from trl_grpo_rewards.records import files as records
-from trl_grpo_rewards.records.completions import read_groups
 from trl_grpo_rewards.records.fields import hash_prompt
-from trl_grpo_rewards.records.files import GroupWriter, find_record_files, read_records
+from trl_grpo_rewards.records.files import GroupWriter, find_record_files, read_groups, read_records
 from trl_grpo_rewards.records.runs import read_run
 from trl_grpo_rewards.texts import completion_text
 
