@@ -17,8 +17,13 @@ HOOKS = ("trainer_state", "log_extra", "log_metric")
 """Arguments that GRPOTrainer passes in addition to the columns. AsyncGRPO passes none of them."""
 
 
-def take_first(values: Sequence[Any]) -> Any:
-    return values[0]
+READERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "prompt": ("prompts", prompt_text),
+    "completion": ("completions", completion_text),
+    "completions": ("completions", completion_text),
+    "messages": ("completions", completion_messages),
+}
+"""Parameters of a function of a completion or a group that are not columns: the column of each, and how it is read."""
 
 
 @dataclass(frozen=True)
@@ -28,53 +33,40 @@ class Kind:
     scores: str  # as an error says it, as the next one
     own: str
     foreign: frozenset[str]  # parameters that only other kinds can have
-    readers: Mapping[
-        str, tuple[str, Callable[[Sequence[Any]], Any]]
-    ]  # parameters that are not columns, from which column
-    read: Callable[[Sequence[Any]], Any]  # reads any other column
+    lists: frozenset[str] | None = (
+        frozenset()
+    )  # parameters that have a value of each row; None if all do, as TRL passes them
     rest: tuple[str, ...] = ()  # what `**kwargs` gets in addition to columns
     is_single: bool = False  # whether they return one score for one row
+
+    def find_source(self, name: str) -> str:
+        """Return the column behind a parameter."""
+        return name if self.lists is None or name not in READERS else READERS[name][0]
+
+    def read(self, name: str, values: Sequence[Any]) -> Any:
+        """Return what a parameter gets of the values of its column."""
+        if self.lists is None:
+            return values
+        _, read = READERS.get(name, ("", lambda value: value))
+        return [read(value) for value in values] if name in self.lists else read(values[0])
 
 
 KINDS = {
     "completion": Kind(
-        "one completion at a time",
-        "'prompt' and 'completion'",
-        frozenset({"prompts", "completions"}),
-        {
-            "prompt": ("prompts", lambda prompts: prompt_text(prompts[0])),
-            "completion": ("completions", lambda completions: completion_text(completions[0])),
-            "messages": ("completions", lambda completions: completion_messages(completions[0])),
-        },
-        take_first,
-        is_single=True,
+        "one completion at a time", "'prompt' and 'completion'", frozenset({"prompts", "completions"}), is_single=True
     ),
-    "batch": Kind(
-        "a whole batch",
-        "'prompts' and 'completions'",
-        frozenset({"prompt", "completion"}),
-        {},
-        lambda values: values,
-        rest=HOOKS,
-    ),
+    "batch": Kind("a whole batch", "'prompts' and 'completions'", frozenset({"prompt", "completion"}), None, HOOKS),
     "group": Kind(
         "a whole group",
         "'prompt' and 'completions'",
         frozenset({"prompts", "completion"}),
-        {
-            "prompt": ("prompts", lambda prompts: prompt_text(prompts[0])),
-            "completions": ("completions", lambda completions: [completion_text(one) for one in completions]),
-            "messages": ("completions", lambda completions: [completion_messages(one) for one in completions]),
-            "completion_ids": ("completion_ids", list),
-            "environments": ("environments", list),
-        },
-        take_first,
-        rest=("prompt", "messages", *HOOKS),
+        frozenset({"completions", "messages", "completion_ids", "environments"}),
+        ("prompt", "messages", *HOOKS),
     ),
 }
-"""The kinds of functions that get data. A group has one value of any other column."""
+"""The kinds of functions that get data."""
 
-TRAINER_DATA = frozenset({*HOOKS, "prompts"}.union(*(kind.readers for kind in KINDS.values())))
+TRAINER_DATA = frozenset({*HOOKS, *READERS, "prompts", "completion_ids", "environments"})
 """Names of data that the trainer provides. Every other name is a column of the dataset."""
 
 ROW_COLUMNS = frozenset({"completions", "completion_ids", "environments"})
@@ -212,9 +204,8 @@ class Batch:
             "log_metric": self.log_metric,
         }
         for name in names:
-            column, read = kind.readers.get(name, (name, kind.read))
-            if column in self.columns:
-                data[name] = read(take(self.columns[column], rows))
+            if (column := kind.find_source(name)) in self.columns:
+                data[name] = kind.read(name, take(self.columns[column], rows))
         return data
 
     def log_extra(self, column: str, values: Any, rows: Sequence[int] | None = None, is_single: bool = False) -> None:

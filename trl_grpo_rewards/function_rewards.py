@@ -356,7 +356,7 @@ class FunctionReward(Reward):
         names = {p.name for p in factory.data}
         rest = {*batch.columns, *kind.rest} - kind.foreign - names - {*self.options} if factory.takes_kwargs else set()
         available = batch.get_data(kind, rows, names | rest)
-        given: dict[Any, Any] = {column: kind.read(take(values, rows)) for column, values in columns.items()}
+        given: dict[Any, Any] = {one: kind.read("", take(values, rows)) for one, values in columns.items()}
         for reward, scores in inner.items():
             given[reward] = scores[rows[0]] if kind.is_single else take(scores, rows)
         arguments = {p.name: self._find_value(p, available) for p in factory.data} | fill_in(self.options, given)
