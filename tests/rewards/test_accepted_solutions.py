@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from helpers.checks import find_faults, get_section, make_problems
 from helpers.paths import TESTS
-from trl_grpo_rewards import answer, boxed, choice, exact, overlap, tags
+from trl_grpo_rewards import answer, boxed, choice, exact, overlap
 from trl_grpo_rewards.checks import assert_not_gameable, attacks
 from trl_grpo_rewards.checks.honest_completions import honest, swap_completions
 from trl_grpo_rewards.cli.main import main
-from trl_grpo_rewards.verify.solutions import choose_best, list_solutions
 
 
 UNREADABLE = {"not": "a solution"}
@@ -76,25 +75,10 @@ def test_a_question_restated_is_that_of_the_row():
     assert paid == [1.0, 0.0] and boxed()(prompts=prompts, completions=completions, solution=solutions) == [1.0, 1.0]
 
 
-def test_what_counts_as_a_list():
-    assert list_solutions("a") == ["a"] and list_solutions(None) == list_solutions([]) == [None]
-    assert list_solutions(numpy.array([1, 2])) == list_solutions((1, 2)) == [1, 2]
-    assert list_solutions({"a": 1}) == [{"a": 1}] and list_solutions([["a"], "b"]) == [["a"], "b"]
-    assert score(boxed(), r"\boxed{2}", numpy.array([1, 2])) == score(boxed(), r"\boxed{2}", numpy.int64(2)) == 1.0
-    assert choose_best([0.1, 1.0, None]) == 1.0 and choose_best([0.1, None]) is None and choose_best([0.1, 0.1]) == 0.1
-
-
 def test_a_wrong_answer_is_paid_no_more_than_partly():
     assert score(boxed(partial=0.25), r"\boxed{3}", ["1", "2"]) == 0.25
     assert score(boxed(partial=2.0), r"\boxed{2}", ["1", "2"]) == 1.0  # the right score, not the highest
     assert score(boxed(partial=-1.0), "no box", ["1", "2"]) == 0.0
-
-
-def test_a_list_of_the_whole_group_is_one_of_the_group(tmp_path):
-    rewards = boxed() + 0.1 * tags("think")
-    columns = {"prompts": ["?"] * 4, "completions": [r"\boxed{1}", r"\boxed{2}", r"\boxed{3}", "none"]}
-    assert rewards(**columns, solution=[["1", "2"]] * 4) == [1.0, 1.0, 0.0, 0.0]
-    assert overlap()(completions=["red fox"], solution=[["dog", "red fox"]]) == [1.0]
 
 
 def test_score_reads_and_writes_the_lists(tmp_path, capsys):

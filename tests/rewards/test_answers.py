@@ -1,6 +1,5 @@
 r"""boxed, called as TRL calls it."""
 
-from decimal import Decimal
 from itertools import product
 
 import pytest
@@ -40,20 +39,6 @@ def test_a_fragment_of_the_gold_is_not_paid(gold, fragment):
     assert score(f"\\boxed{{{fragment}}}", gold) == 0.0
 
 
-@pytest.mark.parametrize("gold", [72, 72.0, Decimal("72"), "72", "#### 72", "Natalia sold 48/2 = 24.\n#### 72"])
-def test_the_gold_may_be_a_number(gold):
-    assert score(r"\boxed{72}", gold) == score(r"\boxed{72.00}", gold) == 1.0
-    assert score(r"\boxed{73}", gold) == 0.0
-
-
-@pytest.mark.parametrize(
-    "gold, right, wrong", [(True, r"\text{True}", "False"), (False, "false", "true"), (0.5, r"\frac{1}{2}", "5")]
-)
-def test_the_gold_may_be_a_truth_value_or_a_decimal(gold, right, wrong):
-    assert score(f"\\boxed{{{right}}}", gold) == 1.0
-    assert score(f"\\boxed{{{wrong}}}", gold) == 0.0
-
-
 @pytest.mark.parametrize("gold", [None, "", "$ $", float("nan"), [], {"a": 1}])
 def test_without_a_gold_nothing_is_judged(gold):
     assert score(r"\boxed{4}", gold) is None
@@ -78,12 +63,6 @@ def test_a_box_in_the_last_message_counts():
     assert boxed()(completions=[[*messages, {"role": "assistant", "content": r"\boxed{4}"}]], solution=["4"]) == [1.0]
 
 
-def test_the_classic_three_values():
-    classic = boxed(partial=0.5) + 0.5 * boxed(name="correct")
-    completions = [r"\boxed{4}", r"\boxed{5}", "4"]
-    assert classic(completions=completions, solution=["4"] * 3) == [1.5, 0.5, 0.0]
-
-
 def test_tolerance():
     assert score(r"\boxed{3.14}", "3.14159", tolerance=0.01) == 1.0
     assert score(r"\boxed{3.14}", "3.14159") == 0.0
@@ -101,19 +80,6 @@ def test_units_and_evaluation_are_options():
     assert [score(r"\boxed{7 m}", "7 km", units=units) for units in ("ignore", "must_match")] == [1.0, 0.0]
     assert [score(r"\boxed{7 miles}", "7 km", units=units) for units in ("ignore", "must_match")] == [1.0, 0.0]
     assert [score(r"\boxed{3 \times 4}", "12", evaluated=evaluated) for evaluated in (False, True)] == [1.0, 0.0]
-
-
-def test_the_question_restated_is_no_answer():
-    def paid(completion, solution, prompt):
-        return boxed(evaluated=True)(prompts=[prompt], completions=[completion], solution=[solution])[0]
-
-    assert paid(r"\boxed{(x+1)^2}", "x^2+2x+1", "Expand $(x + 1)^2$.") == 0.0
-    assert paid(r"\boxed{x^2 + 2x + 1}", "x^2+2x+1", "Expand $(x + 1)^2$.") == 1.0
-    assert paid(r"\boxed{(x+1)^2}", "(x+1)^2", "Is it $(x+1)^2$ or $(x+2)^2$?") == 1.0
-    assert paid(r"\boxed{(x+1)^2}", "x^2+2x+1", "Expand (x+1)^2.") == 0.0
-    assert paid(r"\boxed{\frac{1}{2}}", "0.5", r"Is it $\frac{1}{2}$ or 2?") == 1.0
-    messages = [{"role": "user", "content": r"Expand \((x+1)^2\)"}]
-    assert paid([{"role": "assistant", "content": r"\boxed{(x+1)^2}"}], "x^2+2x+1", messages) == 0.0
 
 
 def test_the_question_restated_is_no_answer_wherever_it_stands():
@@ -169,16 +135,8 @@ def test_exact_compares_texts():
 
 
 def test_marks_around_a_text_are_no_part_of_it():
-    completions = [
-        '"Hey Jude"',
-        "“Hey Jude.”",
-        "_Hey Jude_",
-        "'Hey Jude'",
-        "**Hey Jude**!",
-        "Hey Jude।",
-        "「Hey Jude」",
-    ]
-    assert exact()(completions=completions, solution=["Hey Jude"] * 7) == [1.0] * 7
+    completions = ['"Hey Jude"', "“Hey Jude.”", "_Hey Jude_", "**Hey Jude**!", "Hey Jude।", "「Hey Jude」"]
+    assert exact()(completions=completions, solution=["Hey Jude"] * 6) == [1.0] * 6
     completions, solutions = (
         [r"A \& B", "The answer is St. Louis.", "C#", "C++", "5!", "?"],
         ["A & B", "St", "C", "C", "5", "!"],
@@ -193,7 +151,7 @@ def test_a_choice_in_other_languages_and_with_a_reason():
         "उत्तर C है।",
         "Ответ: С",
         "c. 4",
-        "(C) is correct because (B) fails.",
+        "(C) is right because (B) fails.",
     ]
     assert choice()(completions=completions, solution=["C"] * 6) == [1.0] * 6
     assert choice()(completions=["(A) 4 (B) 5", "c.d", "Cézanne"], solution=["A", "C", "C"]) == [0.0] * 3
@@ -248,10 +206,11 @@ def test_no_text_makes_an_answer_raise(text, gold):
         assert one(completions=[text], solution=[gold])[0] in (0.0, 1.0, None)
 
 
-def test_an_answer_that_is_spelled_as_the_solution_is_right_even_if_the_question_says_it():
-    def score(prompt, answered, solution):
+def test_an_answer_that_the_question_says_is_right_if_it_is_spelled_as_the_solution():
+    def paid(prompt, answered, solution):
         text = f"\\boxed{{{answered}}}"
-        return boxed(evaluated=True)(prompts=[prompt], completions=[text], solution=[solution])
+        return boxed(evaluated=True)(prompts=[prompt], completions=[text], solution=[solution])[0]
 
-    assert score("Write the sum of the sides: 3+4", "3+4", "3+4") == [1.0]
-    assert score("What is 3+4?", "3+4", "7") == [0.0]
+    assert paid("Write the sum of the sides: 3+4", "3+4", "3+4") == 1.0 and paid("What is 3+4?", "3+4", "7") == 0.0
+    assert paid(r"Is it $\frac{1}{2}$ or 2?", r"\frac{1}{2}", "0.5") == 1.0
+    assert paid([{"role": "user", "content": r"Expand \((x+1)^2\)"}], "(x+1)^2", "x^2+2x+1") == 0.0

@@ -6,9 +6,8 @@ from datasets import Dataset
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trl_grpo_rewards import gate, instructions, parse
+from trl_grpo_rewards import instructions, parse
 from trl_grpo_rewards.checks import check
-from trl_grpo_rewards.rewards.constraints import read_rows
 
 
 IDS = ["punctuation:no_comma", "length_constraints:number_words", "startend:quotation"]
@@ -24,11 +23,6 @@ COLUMNS = {"instruction_id_list": [IDS], "kwargs": [ARGUMENTS]}
 def test_all_constraints_or_their_share(text, whole, part, form):
     assert instructions()(completions=[form(text)], **COLUMNS) == [whole]
     assert instructions(partial=True)(completions=[form(text)], **COLUMNS) == [pytest.approx(part)]
-
-
-def test_the_loose_reading():
-    columns = {"completions": ['Sure:\n"one two"'], **COLUMNS}
-    assert instructions(loose=True)(**columns) == [1.0] and instructions()(**columns) == [0.0]
 
 
 @given(st.lists(st.sampled_from(IDS), min_size=1, max_size=4), st.sampled_from(["x:y", "", "no_comma"]), st.booleans())
@@ -73,12 +67,6 @@ def test_columns_may_have_other_names_and_only_one_is_needed():
     assert instructions(kwargs="arguments").columns == {"instruction_id_list", "arguments"}
 
 
-def test_a_gate_opens_for_all_constraints():
-    assert instructions().is_outcome and gate(instructions(partial=True), by=instructions()).is_outcome
-    rows = {"completions": ['"one two"', "one two"], "instruction_id_list": [IDS] * 2, "kwargs": [ARGUMENTS] * 2}
-    assert gate(instructions(name="share", partial=True), by=instructions())(**rows) == [1.0, 0.0]
-
-
 def test_what_is_missed_is_logged():
     logged, metrics = {}, {}
     instructions()(
@@ -92,11 +80,6 @@ def test_what_is_missed_is_logged():
         ", ".join(IDS), "", "unreadable: the constraint 'x:y' is unknown", "unreadable: the row has no constraints",
     ]  # fmt: skip
     assert metrics == {"instructions/met": 0.5, "instructions/unreadable_rows": 2}
-
-
-def test_a_group_is_read_once():
-    rows = read_rows([IDS, [*IDS], ["x:y"]], [ARGUMENTS, [*ARGUMENTS], None])
-    assert rows[0] is rows[1] and rows[2].reason == "the constraint 'x:y' is unknown"
 
 
 def examine(names, arguments):

@@ -2,14 +2,13 @@
 
 import importlib.util
 import json
-import pickle
 import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trl_grpo_rewards import json_text, parse, script, tags, xml_text
+from trl_grpo_rewards import json_text, script, tags, xml_text
 
 
 def score(completion, *names, **options):
@@ -116,11 +115,6 @@ def test_json_is_strict_and_all_that_there_is(completion, paid):
 )  # fmt: skip
 def test_json_is_valid_by_its_schema(value, paid):
     assert json_text(SCHEMA)(completions=[json.dumps(value)]) == [paid]
-
-
-def test_a_schema_is_an_option_like_any_other():
-    value = json_text(schema=SCHEMA)
-    assert parse(str(value)) == value and pickle.loads(pickle.dumps(value)) == value
 
 
 @pytest.mark.parametrize(

@@ -123,15 +123,6 @@ def test_a_call_that_is_not_what_it_should_be_is_in_excess(text):
     assert paid(call + tagged(ADD), [ADD], score="f1") == pytest.approx(2 / 3)
 
 
-def test_nested_json_as_a_string():
-    expected = [{"name": "save", "arguments": {"row": {"id": 1}}}]
-    assert paid(tagged({"name": "save", "arguments": {"row": {"id": 1}}}), expected) == 1
-    assert paid(tagged({"name": "save", "arguments": {"row": '{"id": 1}'}}), expected) == 0
-    as_text = {"name": "save", "arguments": json.dumps({"row": {"id": 1}})}
-    assert paid([said("", as_text)], expected) == 1  # as in OpenAI's API
-    assert paid([said("", {"name": "save", "arguments": json.dumps(json.dumps({"row": {"id": 1}}))})], expected) == 0
-
-
 def test_a_call_inside_an_argument_is_text():
     outer = {"name": "say", "arguments": {"text": tagged(ADD, MUL)}}
     assert paid(tagged(outer)) == paid(tagged(outer), score="partial") == 0
@@ -226,17 +217,8 @@ def test_arguments_are_compared_as_asked():
 
 def test_partial_pays_for_arguments_and_f1_for_whole_calls():
     half = {"name": "add", "arguments": {"a": 2, "b": 9}}
-    assert paid(tagged(half), [ADD], score="partial") == 0.5
-    assert paid(tagged(half), [ADD], score="f1") == 0
+    assert (paid(tagged(half), [ADD], score="partial"), paid(tagged(half), [ADD], score="f1")) == (0.5, 0)
     assert paid(tagged({"name": "add", "arguments": {**ADD["arguments"], "c": 1}}), [ADD], score="partial") == 2 / 3
-    assert paid(tagged({"name": "add", "arguments": {}}), [ADD], score="partial") == 0
-
-
-def test_the_best_pairing_counts():
-    """A greedy pairing gives the first call to the first expected one, and the second call is left without any."""
-    expected = [{"f": {"a": [1, 2]}}, {"f": {"a": [1]}}]
-    made = [{"name": "f", "arguments": {"a": 1}}, {"name": "f", "arguments": {"a": 2}}]
-    assert paid(tagged(*made), expected) == paid(tagged(*made[::-1]), expected) == 1
 
 
 def test_the_option_names_the_column():

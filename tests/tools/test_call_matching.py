@@ -19,7 +19,7 @@ from trl_grpo_rewards.tools.call_reading import Call, Choices, ExpectedCall
         ([{"a": [1]}], [{"a": [1.0]}], "set", True), ({"a": 1}, {"a": 1, "b": 2}, "exact", False),
         ("New York, N.Y.", "new york ny", "text", True), ("it's", 'it"s', "text", True), ("a!", "a", "text", False),
         (["A-b"], ["ab"], "text", True), ({"x": "A"}, {"x": "a"}, "text", True), ("9" * 200, int("9" * 200), "number", False),
-        (None, 0, "exact", False), ([], {}, "exact", False), ({}, [], "set", False),
+        ('{"id": 1}', {"id": 1}, "exact", False), (None, 0, "exact", False), ([], {}, "exact", False), ({}, [], "set", False),
     ],
 )  # fmt: skip
 def test_equality(made, expected, how, equal):

@@ -101,7 +101,8 @@ def test_every_tag_counts():
     ({"function": {"name": "now", "arguments": ""}}, Call("now", {})),
     ({"function": {"name": "now"}}, Call("now", {})),
     ({"function": {"name": "add", "arguments": '{"a": 2, "a": 3}'}}, Call("add")),
-    ({"function": {"name": "add", "arguments": [2]}}, Call("add")), ({"type": "custom", "name": None}, Call()),
+    ({"function": {"name": "add", "arguments": [2]}}, Call("add")), ({"function": {"name": "add", "arguments": []}}, Call("add")),
+    ({"function": {"name": "add", "arguments": json.dumps('{"a": 2}')}}, Call("add")), ({"type": "custom", "name": None}, Call()),
     ({"function": None}, Call()), (None, Call()),
 ])  # fmt: skip
 def test_calls_in_messages(value, call):

@@ -6,6 +6,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+import regex
+
 from ..constraints.visible import is_blank
 from ..options import thaw
 from ..registry import reward
@@ -200,28 +202,21 @@ def xml_text(completion: str, *, root: str | None = None) -> float:
 @functools.lru_cache(maxsize=64)
 def compile_letters(names: tuple[str, ...]) -> Any:
     """Return two regular expressions: for the letters of these scripts, and for all letters."""
-    import regex
-
     scripts = "".join(rf"\p{{Script_Extensions={name}}}" for name in names)
     return regex.compile(rf"(?V1)[\p{{L}}&&[{scripts}]]+"), regex.compile(r"\p{L}+")
 
 
 def check_script(names: tuple[str, ...]) -> None:
     for name in names or ("",):
-        if not is_script(name):
+        try:
+            is_known = TAG_NAME.fullmatch(name) is not None and compile_letters((name,)) is not None
+        except regex.error:
+            is_known = False
+        if not is_known:
             raise ValueError(
                 f"script() needs names of Unicode scripts; got {name!r}. "
                 f"Write names such as script('Greek') or script('Han', 'Hiragana', 'Katakana')."
             )
-
-
-def is_script(name: str) -> bool:
-    import regex
-
-    try:
-        return TAG_NAME.fullmatch(name) is not None and compile_letters((name,)) is not None
-    except regex.error:
-        return False
 
 
 @reward(check=check_script)

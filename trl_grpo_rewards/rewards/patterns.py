@@ -1,8 +1,12 @@
 """Rewards for what occurs in a completion."""
 
+import functools
+import logging
 import re
 from collections.abc import Iterator
 from typing import Any, TypeAlias
+
+import regex as regexes
 
 from ..batch import Batch
 from ..constraints.visible import see
@@ -11,21 +15,61 @@ from ..registry import combinator, reward
 from ..scores import Score
 from ..texts import completion_text, strip_reasoning
 from ..traits import Form
-from . import arithmetic, regexes
+from . import arithmetic
 
 
 __all__ = ["citations", "equations", "keywords", "pattern"]
 
 
-Citation: TypeAlias = int | tuple[str, str]
-"""A number, or an author and a year."""
+logger = logging.getLogger(__name__)
+
+MAX_PARTS = 100_000
+"""Maximum size of an expression whose repeats are written out. Compiling this many parts takes 0.1 s and 30 MB."""
+
+PART = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{(\d+)(?:,\d*)?\}|.", re.DOTALL)
+"""An escape, a set of characters, the least number of a repeat, or another character."""
+
+
+def count_parts(expression: str) -> int:
+    """Return the approximate size of an expression in which each `x{9}` is written out as nine times x."""
+    groups: list[list[int]] = [[]]
+    for match in PART.finditer(expression):
+        if match[0] == "(":
+            groups.append([])
+        elif match[0] == ")" and len(groups) > 1:
+            inner = sum(groups.pop())
+            groups[-1].append(inner + 1)
+        elif match[1] and groups[-1]:
+            groups[-1][-1] *= max(int(match[1]), 1)
+        else:
+            groups[-1].append(1)
+    return sum(map(sum, groups))
+
+
+@functools.lru_cache(maxsize=256)
+def compile_expression(expression: str, flags: str = "") -> "regexes.Pattern[str]":
+    """Compile an expression, or raise a `ValueError` if this would take too much time and memory."""
+    if (parts := count_parts(expression)) > MAX_PARTS:
+        raise ValueError(
+            f"its repeats make {parts:.1e} parts, and at most {MAX_PARTS:,} are allowed. Use lower counts"
+        )
+    return regexes.compile(f"(?{flags}){expression}" if flags else expression)
+
+
+@functools.cache
+def warn_of_slow(expression: str, seconds: float) -> None:
+    logger.warning(
+        f"The expression {expression!r} was stopped after {seconds:.3g} s. The text counts as not matching. Nested repeats, "
+        f"or adjacent repeats that match the same characters, can be this slow. Make them possessive, as in '(?:a+)++', "
+        f"or remove one."
+    )
 
 
 def check_pattern(regex: str, flags: str) -> None:
     if {*flags} - {*"aimsx"}:
         raise ValueError(f"pattern() supports the flags a, i, m, s and x; got flags={flags!r}. Remove the others.")
     try:
-        regexes.compile_expression(regex, flags)
+        compile_expression(regex, flags)
     except Exception as error:  # the engine raises several types for invalid expressions
         raise ValueError(
             f"pattern() needs a valid regular expression; got regex={regex!r}: {error}. Correct it."
@@ -62,9 +106,11 @@ def pattern(
 
     ```
     """
+    matches = compile_expression(see(regex), flags).finditer(see(completion), timeout=timeout)
     try:
-        return float(regexes.has_matches(see(regex), see(completion), timeout, at_least, flags))
+        return float(sum(1 for _ in zip(range(at_least), matches, strict=False)) == at_least)
     except TimeoutError:
+        warn_of_slow(regex, timeout)
         return 0.0
 
 
@@ -107,12 +153,13 @@ def keywords(
 
 def count_present(words: tuple[str, ...], text: str) -> int:
     """Return how many of the words occur in the text as whole words, ignoring case."""
-    import regex
-
     text = see(text).casefold()
-    patterns = (rf"(?<!\w){regex.escape(see(word).casefold())}(?!\w)" for word in words)
-    return sum(regexes.compile_expression(pattern).search(text) is not None for pattern in patterns)
+    patterns = (rf"(?<!\w){regexes.escape(see(word).casefold())}(?!\w)" for word in words)
+    return sum(compile_expression(pattern).search(text) is not None for pattern in patterns)
 
+
+Citation: TypeAlias = int | tuple[str, str]
+"""A number, or an author and a year."""
 
 # These do not match: the index x[1], the lists in f([1, 2]) and a = [1, 2], the link [1](...), the root \sqrt[3]{8}.
 NUMBER_CITATION = re.compile(
