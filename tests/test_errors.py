@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from trl_grpo_rewards import boxed, length, reward
-from trl_grpo_rewards.errors import describe_reward_error, missing_column
+from trl_grpo_rewards.errors import MissingColumn, describe_reward_error
 
 
 @reward
@@ -44,13 +44,12 @@ def test_a_reward_that_leaves_ends_the_run_with_a_sentence():
 
 
 def test_a_missing_column_names_its_likely_names_and_survives_another_process():
-    error = missing_column("boxed", "solution", ["prompt", "final_answer", "gold"])
+    error = MissingColumn("boxed", "solution", ["prompt", "final_answer", "gold"])
     assert str(error) == (
         "Reward 'boxed' needs the column 'solution'; found 'final_answer', 'gold', 'prompt'. "
         "Rename it: dataset.rename_column('final_answer', 'solution')."
     )
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
-    assert (
-        str(missing_column("r", "level", []))
-        == "Reward 'r' needs the column 'level'; found no columns. Add it to the dataset."
-    )
+    bare = "Reward 'r' needs the column 'level'; found no columns. Add it to the dataset"
+    assert str(MissingColumn("r", "level", [])) == f"{bare}."
+    assert str(MissingColumn("r", "level", [], "r(level=")) == f"{bare}, or name another one: r(level=...)."

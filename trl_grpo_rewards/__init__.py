@@ -1,9 +1,7 @@
 """Composable rewards and a GRPO trainer for TRL that spends nothing on groups which teach nothing."""
 
-import re
 from difflib import get_close_matches
 from importlib import import_module
-from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -48,8 +46,4 @@ def __getattr__(name: str) -> Any:
         if close and find_spec(f"{__name__}.{name}") is None:
             raise ImportError(f"{__name__} has no {name!r}. Did you mean {close[0]!r}?")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if tuple(map(int, re.findall(r"\d+", version("trl"))[:3])) < (1, 14, 0):
-        raise ImportError(
-            f"{name} requires trl 1.14.0 or newer; trl {version('trl')} is installed. Upgrade it: pip install -U trl."
-        )
     return getattr(import_module(".training", __name__), name)  # loads torch and trl

@@ -84,40 +84,34 @@ def describe_plain(function: Any) -> str:
 
 
 class MissingColumn(ValueError):
-    """Raised when a reward needs a column that is not available. A call may name another one instead, such as `similar`."""
+    """Raised when a reward needs a column that is not available. A `call` such as `"boxed(solution="` may name another one."""
 
     def __init__(
-        self, problem: str, column: str, similar: list[str], call: str | None = None, remedy: str | None = None
+        self, reward: str, column: str, available: Iterable[str], call: str | None = None, remedy: str | None = None
     ) -> None:
-        super().__init__(problem, column, similar, call, remedy)
-        self.problem, self.column, self.similar, self.call, self.remedy = problem, column, similar, call, remedy
+        available = sorted(available)
+        super().__init__(reward, column, available, call, remedy)
+        self.column, self.call, self.remedy = column, call, remedy
+        self.problem = (
+            f"Reward '{reward}' needs the column '{column}'; found {', '.join(map(repr, available)) or 'no columns'}."
+        )
+        is_solution = column in SOLUTION_COLUMNS or (call is not None and call.endswith("solution="))
+        usual = [name for name in SOLUTION_COLUMNS if name in available] if is_solution else []
+        self.similar = [*get_close_matches(column, usual, n=1), *usual, *get_close_matches(column, available, n=1)]
+
+    def suggest(self, other: str, call: str | None) -> str:
+        """Return how to name another column."""
+        if call is None:
+            return f"Rename it: dataset.rename_column({other}, {self.column!r})."
+        return f"Name it: {call}{other}{')' * call.count('(')}."
 
     def __str__(self) -> str:
-        if self.remedy:
-            return f"{self.problem} {self.remedy}"
-        end = ")" * (self.call or "").count("(")
-        if self.similar and self.call:
-            return f"{self.problem} Name it: {self.call}{self.similar[0]!r}{end}."
-        if self.similar:
-            return f"{self.problem} Rename it: dataset.rename_column({self.similar[0]!r}, {self.column!r})."
-        return f"{self.problem} Add it to the dataset{f', or name another one: {self.call}...{end}' if self.call else ''}."
-
-
-def missing_column(
-    reward: str, column: str, available: Iterable[str], call: str | None = None, remedy: str | None = None
-) -> MissingColumn:
-    """Return the error for a reward that needs a column which is not available, but can be told another one by a call."""
-    available = sorted(available)
-    is_solution = column in SOLUTION_COLUMNS or (call is not None and call.endswith("solution="))
-    usual = [name for name in SOLUTION_COLUMNS if name in available] if is_solution else []
-    found = ", ".join(map(repr, available)) or "no columns"
-    return MissingColumn(
-        f"Reward '{reward}' needs the column '{column}'; found {found}.",
-        column,
-        [*get_close_matches(column, usual, n=1), *usual, *get_close_matches(column, available, n=1)],
-        call,
-        remedy,
-    )
+        if self.remedy or self.similar:
+            return f"{self.problem} {self.remedy or self.suggest(repr(self.similar[0]), self.call)}"
+        other = (
+            f", or name another one: {self.suggest('...', self.call).removeprefix('Name it: ')}" if self.call else "."
+        )
+        return f"{self.problem} Add it to the dataset{other}"
 
 
 class CheckpointMismatch(ValueError):

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import Any, Generic, Literal, ParamSpec, get_type_hints, overload
 
 from .batch import KINDS, TRAINER_DATA, Batch, scatter, take
-from .errors import MissingColumn, missing_column, name_callable, named_in_errors
+from .errors import MissingColumn, name_callable, named_in_errors
 from .expressions import Reward, Sum, await_all
 from .options import (
     Column,
@@ -319,7 +319,7 @@ class FunctionReward(Reward):
         is_lacking = self.factory.is_foreign and not (taken or self.factory.takes_kwargs or self.children)
         name = "completion" if self.factory.kind == "completion" else "completions"
         remedy = f"What the model wrote is the parameter '{name}'." if is_lacking else None
-        return missing_column(self.name, column, available, call, remedy)
+        return MissingColumn(self.name, column, available, call, remedy)
 
     def list_inner(self, row: Mapping[str, Any] | None = None) -> list[Reward]:
         """Return the rewards among the options. With a dataset row, only those that score it."""

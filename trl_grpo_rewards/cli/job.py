@@ -201,8 +201,8 @@ def name_option(fault: MissingColumn, job: JobArguments, dataset: Dataset) -> st
     new = {job.prompt_column: "prompt", job.solution_column: "solution"}.get(fault.column, fault.column)
     if new != fault.column:
         text = f"{fault.problem} --{new}_column {fault.column} renamed it to '{new}'."
-        named = MissingColumn(text, fault.column, [new], fault.call or f"NAME({fault.column}=")
-        return f"{text} In a function of your own, rename the parameter." if new == "prompt" else str(named)
+        named = fault.suggest(repr(new), fault.call or f"NAME({fault.column}=")
+        return f"{text} {'In a function of your own, rename the parameter.' if new == 'prompt' else named}"
     if fault.column != "solution":
         return f"{fault} {suggestion}" if column else str(fault)
     if column and column not in fault.similar:
