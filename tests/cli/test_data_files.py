@@ -63,15 +63,9 @@ def test_empty_first_lines_and_spaces_in_values_are_read_as_they_are(tmp_path, s
 @pytest.mark.parametrize(
     "content, solution",
     [
-        ('prompt,solution\n"2 + 2", "4"\n"a, b", "5"\n', "4"), ('prompt,solution\n2 + 2, "4, 5"\n3, "6"\n', "4, 5"),
-        ("\nprompt, solution\n2+2, 4\n", "4"), ("\nprompt;solution\n2+2;4\n", "4"),
+        ('prompt, solution\n"2 + 2, really?", 4\n', "4"), ("\nprompt, solution\n2+2, 4\n", "4"), ("\nprompt;solution\n2+2;4\n", "4"),
     ],
 )  # fmt: skip
 def test_spaces_before_quotes_and_empty_lines_are_no_part_of_a_value(tmp_path, content, solution):
     (tmp_path / "a.csv").write_text(content)
     assert str(load_problems(str(tmp_path / "a.csv"), test_size=0)[0]["solution"][0]) == solution
-
-
-def test_spaces_after_separators_belong_to_no_column(tmp_path):
-    (tmp_path / "a.csv").write_text('prompt, solution\n"2 + 2, really?", 4\n' * 2)
-    assert load_problems(str(tmp_path / "a.csv"), test_size=0)[0]["solution"][0] == "4"

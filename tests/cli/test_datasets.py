@@ -9,9 +9,7 @@ import pytest
 from datasets import Dataset, DatasetDict
 
 from trl_grpo_rewards import boxed
-from trl_grpo_rewards.cli.console import import_rewards
 from trl_grpo_rewards.cli.datasets import load_problems, read_options
-from trl_grpo_rewards.registry import REGISTRY
 
 
 ROWS = [{"question": f"What is {n} + 1?", "answer": f"{n} + 1 = {n + 1}\n#### {n + 1}"} for n in range(20)]
@@ -175,17 +173,3 @@ def test_at_most_a_tenth_of_the_rows_is_held_out_and_a_batch_is_left(tmp_path):
         file.write_text("".join(f'{{"prompt": "{number} + 0?", "solution": "{number}"}}\n' for number in range(rows)))
         train, test = load_problems(str(file), least_rows=least)
         assert len(train) == rows - (held_out or 0) and (test and len(test)) == held_out, (rows, least)
-
-
-def test_modules_of_rewards_are_imported_from_the_working_directory(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("rewards_of_mine.py").write_text(
-        "from trl_grpo_rewards import reward\n@reward\ndef mine(completion):\n    return 1.0\n"
-    )
-    import_rewards(["rewards_of_mine"])
-    assert REGISTRY.pop("mine")()(completions=["a"]) == [1.0]
-    with pytest.raises(ValueError, match="There is no module 'rewards_of_yours' in .*Give its name as in an import"):
-        import_rewards(["rewards_of_yours"])
-    Path("broken_rewards.py").write_text("import not_installed_here\n")
-    with pytest.raises(ImportError, match="not_installed_here.*broken_rewards.py, line 1"):
-        import_rewards(["broken_rewards"])

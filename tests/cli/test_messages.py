@@ -1,6 +1,5 @@
 """What goes wrong on a command line is one sentence with a remedy, on standard error, without a traceback."""
 
-import json
 import os
 import re
 import subprocess
@@ -41,9 +40,8 @@ def last_line(done, code: int = 2) -> str:
     return done.stderr.strip().splitlines()[-1]
 
 
-@pytest.mark.parametrize("name", ["check", "train"])
-def test_the_remedy_for_a_column_is_an_option_unless_the_reward_names_it(command, problems, name):
-    job = [name, *problems, "--model_name_or_path", "no/model", "--output_dir", "out"]
+def test_the_remedy_for_a_column_is_an_option_unless_the_reward_names_it(command, problems):
+    job = ["train", *problems, "--model_name_or_path", "no/model", "--output_dir", "out"]
     fitting = "boxed(solution='final_answer')"
     for rewards, column, remedy in [
         ("boxed()", "solution", "Name the column: --solution_column final_answer."),
@@ -52,22 +50,6 @@ def test_the_remedy_for_a_column_is_an_option_unless_the_reward_names_it(command
         lacking = f"error: Reward 'boxed' needs the column '{column}'; found 'final_answer', 'prompt'. {remedy}"
         assert last_line(command(*job, "--rewards", rewards)) == lacking
         assert not Path("out").exists()
-
-
-def test_a_missing_column_says_which_reward_fits_the_dataset(command, tmp_path):
-    rubric = "a rubric for each row, as in HealthBench: judge(model='MODEL', rubric=column"
-    for row, rewards, lacking, said in [
-        ({"tests": {"inputs": ["1"], "outputs": ["2"]}}, "boxed()", "'solution'; found 'prompt', 'tests'", "programs with tests: code()."),
-        ({"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]}, "code()", "'tests'", "instructions to follow, as in IFEval: instructions()."),
-        ({"rubrics": [{"criterion": "It is polite.", "points": 3}]}, "code()", "'tests'", f"{rubric}('rubrics'))."),
-        ({"rubric": "It is polite.\nIt is short."}, "boxed()", "'solution'", f"{rubric}('rubric'))."),
-        ({"solution": "2 + 2 = #### 4"}, "code()", "'tests'", "a number or formula as the answer: boxed()."),
-    ]:  # fmt: skip
-        (tmp_path / "rows.jsonl").write_text(f"{json.dumps({'prompt': 'Do it.', **row})}\n" * 20)
-        options = ["--dataset_name", "rows.jsonl", "--model_name_or_path", "no/model", "--rewards", rewards]
-        message = last_line(command("check", *options))
-        assert message.startswith(f"error: Reward '{rewards[:-2]}' needs the column {lacking}"), message
-        assert message.endswith(f". The dataset looks like {said}")
 
 
 ENDS = "from trl_grpo_rewards import reward\n@reward\ndef same_end(completion, gold):\n    return completion.endswith(gold)\n"
@@ -82,11 +64,9 @@ LACKING = "Reward 'code' needs the column 'tests'; found 'solution'. Add it to t
         ("\nraise KeyError('a')\n", "score boxed() rows.jsonl --import MINE", r"The module 'MINE' cannot be imported: KeyError: 'a' \(.*MINE.py, line 2\)\. Correct.*"),
         ("\n\ndef f(:\n", "score boxed() rows.jsonl --import MINE", r"The module 'MINE' cannot be imported: SyntaxError: invalid syntax \(.*MINE.py, line 3\)\. Correct.*"),
         ("def plainly(completion):\n    return 1.0\n", "check --rewards plainly() --import MINE", re.escape(PLAIN)),
-        ("def plainly(completion):\n    return 1.0\n", "score plainly() rows.jsonl --import MINE", re.escape(PLAIN)),
         (ENDS, "check --dataset_name rows.jsonl --rewards same_end() --solution_column gold --import MINE", ".*--solution_column gold renamed it to 'solution'. Name it: same_end\\(gold='solution'\\)."),
         (ENDS, "check --dataset_name rows.jsonl --rewards same_end() --prompt_column gold --import MINE", ".*--prompt_column gold renamed it to 'prompt'. In a function of your own, rename the parameter."),
         ("", "score boxed()+code() scored.jsonl", re.escape(LACKING)),
-        ("", "score boxed() scored.jsonl --against code()", re.escape(LACKING)),
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_a_users_files_is_one_sentence(command, request, tmp_path, module, line, said):
@@ -105,16 +85,12 @@ def test_what_is_wrong_in_a_users_files_is_one_sentence(command, request, tmp_pa
         ("judge(model='m', rubric='Good?', base_url='http://127.0.0.1:9/v1')", "asks the server http://127.0.0.1:9/v1, which cannot be reached: .*refused. Start the server, or correct"),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("name", ["check", "train"])
-def test_a_judge_without_key_or_server_is_a_fault(command, monkeypatch, name, judge, said):
+def test_a_judge_without_key_or_server_is_a_fault(command, monkeypatch, judge, said):
     for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
         monkeypatch.delenv(variable, raising=False)
-    done = command(name, "--rewards", f"boxed(evaluated=True) + {judge}", "--output_dir", "out")
-    assert done.returncode == 1 and "Traceback" not in done.stderr
-    assert (
-        re.search(f"fault: The judge 'm' .*{said}", " ".join(done.stdout.split())) and "1 fault found." in done.stdout
-    )
-    assert not Path("out").exists()
+    done = command("train", "--rewards", f"boxed(evaluated=True) + {judge}", "--output_dir", "out")
+    assert done.returncode == 1 and "Traceback" not in done.stderr and not Path("out").exists()
+    assert re.search(f"fault: The judge 'm' .*{said}.* 1 fault found\\.", " ".join(done.stdout.split()))
 
 
 @pytest.mark.parametrize(
@@ -134,12 +110,10 @@ def test_a_missing_tracker_is_named_before_anything_loads(command, monkeypatch):
     assert last_line(done).startswith("error: --report_to swanlab needs the package swanlab, which is not")
 
 
-@pytest.mark.parametrize(
-    "folder, reason", [("/proc/nowhere", "No such file or directory"), ("p.jsonl", "it is a file")]
-)
-def test_an_output_folder_that_cannot_be_written_is_named(command, problems, folder, reason):
-    assert last_line(command("train", "--output_dir", folder)) == (
-        f"error: The output directory '{folder}' cannot be written: {reason}. Choose another --output_dir."
+def test_an_output_folder_that_cannot_be_written_is_named(command, problems):
+    assert last_line(command("train", "--output_dir", "p.jsonl/out")) == (
+        f"error: The output directory 'p.jsonl/out' cannot be written: '{Path('p.jsonl').resolve()}' is a file. Choose "
+        f"another --output_dir."
     )
 
 
@@ -184,25 +158,6 @@ def test_a_checkpoint_of_a_run_with_other_prompts_is_refused(command, problems, 
     )
 
 
-@pytest.mark.parametrize("state", [None, "", '{"epoch": 0.5, "log_his'])
-def test_a_checkpoint_that_is_not_complete_is_refused(command, tmp_path, state):
-    (tmp_path / "out" / "checkpoint-1").mkdir(parents=True)
-    if state is not None:
-        (tmp_path / "out" / "checkpoint-1" / "trainer_state.json").write_text(state)
-    (tmp_path / "out" / "checkpoint-best").mkdir()
-    for name in ("trainer_state.json", "optimizer.pt", "scheduler.pt"):
-        (tmp_path / "out" / "checkpoint-best" / name).write_text("{}")
-    refused = (
-        "error: 'out/checkpoint-1' is not a complete checkpoint: it has no trainer_state.json, which is written last. "
-    )
-    refused += "'out' contains the complete checkpoints out/checkpoint-best"
-    arguments = ["train", "--output_dir", "out", "--resume_from_checkpoint"]
-    assert last_line(command(*arguments, "out/checkpoint-1")).startswith(refused)
-    assert last_line(command(*arguments, "true")).startswith(
-        "error: 'out' contains the complete checkpoints out/checkpoint-best. Choose"
-    )
-
-
 def test_text_that_the_output_cannot_hold_is_escaped(tmp_path):
     rows = '{"prompt": "1 + 1?", "completion": "\\\\boxed{2} 漢", "solution": "2"}\n{"prompt": "1 + 1?", "completion": "3", "solution": "2"}\n'
     (tmp_path / "rows.jsonl").write_text(rows, encoding="utf-8")
@@ -230,16 +185,13 @@ def test_wandb_without_a_key_is_named_before_anything_loads(command, monkeypatch
     "line, said",
     [
         ("--model_name_or_path .", "The tokenizer of the model '.' cannot be loaded: there is no config.json in this folder."),
-        ("--model_name_or_path ./nomodel", "The tokenizer of the model './nomodel' cannot be loaded: there is no config.json in"),
         ("--model_name_or_path a/b/c", "The tokenizer of the model 'a/b/c' cannot be loaded: "),
         ("--use_peft true --lora_target_modules nothere", "--lora_target_modules must match modules of the model "),
-        ("--attn_implementation flash_attention_3", "--attn_implementation flash_attention_3 needs the package fla"),
         ("--num_generations 7", "num_generations must divide the number of completions in a generation batch, which is "),
         ("--beta 0.1 --zero_variance skip", "zero_variance='skip' leaves groups of equal rewards out of the update, but the KL term"),
         ("--eval_strategy steps --metric_for_best_model accuracy --eval_prompts 1", "metric_for_best_model must be a metric of the evaluation; got 'accuracy'. Set it to one of eval_rewards/accuracy/mean, ev"),
-        ("--resume_from_checkpoint true", "'out' contains no complete checkpoint. Pass --resume_from_checkpoint auto, which starts anew"),
+        ("--resume_from_checkpoint true", "'out' contains no complete checkpoint. Pass --resume_from_checkpoint auto, which continues from the"),
         ("--dataset-name json --data_files p.jsonl", "The dataset 'p.jsonl' needs --model_name_or_path, because"),
-        ("--data_files p.jsonl", "The dataset 'p.jsonl' needs --model_name_or_path, because"),
         ("--dataset_streaming", "A command reads the whole dataset. Leave out --dataset_streaming, or"),
         ("--import nothing_here", "There is no module 'nothing_here' in "),
     ],

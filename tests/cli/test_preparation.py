@@ -1,11 +1,11 @@
-"""What a run needs of its machine: all cores, a folder that can be written, and packages."""
+"""What a run needs of its machine: all cores."""
 
 from types import SimpleNamespace
 
 import pytest
 import torch
 
-from trl_grpo_rewards.cli.train import check_writable, describe_processes, use_all_cores
+from trl_grpo_rewards.cli.train import describe_processes, use_all_cores
 from trl_grpo_rewards.distributed import count_cores
 
 
@@ -43,8 +43,3 @@ def test_a_launched_process_on_a_cpu_gets_its_share_of_the_cores(monkeypatch, la
     )
     use_all_cores(training)
     assert torch.get_num_threads() == threads
-
-
-def test_a_folder_that_is_looked_at_is_not_left_behind(tmp_path):
-    check_writable(tmp_path / "a" / "b")
-    assert not (tmp_path / "a").exists()

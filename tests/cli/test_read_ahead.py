@@ -1,7 +1,6 @@
 """A job's command line is judged before torch is imported, by a table that TRL's parser has written."""
 
 import json
-import os
 import shlex
 import subprocess
 import sys
@@ -10,7 +9,7 @@ import pytest
 
 from trl_grpo_rewards.cli import read_ahead
 from trl_grpo_rewards.cli.job import JobParser
-from trl_grpo_rewards.cli.read_ahead import DESCRIPTIONS, MOST_USED, RANGES, build_parser, load_options
+from trl_grpo_rewards.cli.read_ahead import DESCRIPTIONS, MOST_USED, build_parser, load_options
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -26,51 +25,31 @@ def cache(tmp_path_factory):
 MISTAKES = [
     *((f"train {line}", said) for line, said in [
         ("--config gsm8", "Did you mean --config gsm8k? --config must be a YAML file or the name of a recipe; there is"),
-        ("--config wrong.yaml", "'--max_stepz' in the recipe is not an option. Did you mean --max_steps?"),
-        ("--config typed.yaml", "--learning_rate must be a number, at least 0; got 'fast'. Write, for example, --learning_rate 1e-06."),
-        ("--config half.yaml", "--max_steps must be a whole number, at least 1, or -1 for --num_train_epochs; got 2.5. Write, for"),
-        ("--config modules.yaml", "'import' in the recipe is not an option. Write import_modules."),
+        ("--config wrong.yaml", "'--max_step=2' in the recipe is not an option. Did you mean --max_steps?"),
+        ("--config typed.yaml", "--learning_rate: invalid float value: 'fast'. trl-grpo-rewards train --help lists the options."),
         ("--config torn.yaml", "The recipe 'torn.yaml' is not valid YAML: while parsing a flow sequence in"),
-        ("--config rows.csv", "A recipe must be a YAML file, but 'rows.csv' is a dataset. Write --dataset_name rows"),
-        ("--config", "--config must be followed by a YAML file or a recipe: addition, code, concise, "),
+        ("--config", "--config: expected one argument. trl-grpo-rewards train --help lists the options."),
         ("--config gsm8k --rewards boxd()", "There is no reward 'boxd'. Did you mean 'boxed'?"),
-        ("--max_steps 2.5", "--max_steps must be a whole number, at least 1, or -1 for --num_train_epochs; got '2.5'. Write, for"),
-        ("--max_steps -5", "--max_steps must be a whole number, at least 1, or -1 for --num_train_epochs; got '-5'. Write, for"),
-        (f"--seed {'9' * 400}", "--seed must be a whole number; got '99999"),
-        ("--packing maybe", "--packing must be true or false; got 'maybe'. Write --packing true."),
-        ("--report_to wandbb", "Did you mean --report_to wandb? --report_to cannot be 'wandbb'."),
+        ("--max-steps 2.5", "--max_steps: invalid int value: '2.5'. trl-grpo-rewards train --help lists the options."),
+        ("--packing maybe", "--packing: invalid choice: 'maybe' (choose from 'true', 'false', "),
+        ("--report_to wandbb", "--report_to: it cannot be 'wandbb'. Did you mean wandb"),
         ("--data_files none.jsonl", "There is no file 'none.jsonl' in "),
-        ("--dataset_name none.jsonl", "There is no file 'none.jsonl' in "),
         ("--dataset_name demo.arithmetik", "Did you mean --dataset_name demo.arithmetic? There is no dataset 'demo.ari"),
         ("--dataset_name reasoning_gym:countdown", "--dataset_name reasoning_gym:... was removed: examples/reasoning_gym"),
         ("--output_dir used", "The output directory 'used' contains an earlier run, which a new run would overwrite."),
-        ("--import ./mine.py", "--import must be followed by the name of a module, as in an import statement; got './mi"),
-        ("--gradient_accumulation_steps 0", "--gradient_accumulation_steps must be a whole number, at least 1; got '0'. Write"),
-        ("--num_generations 1", "--num_generations must be a whole number, at least 2; got '1'. Write, for example, --num_generations 8."),
-        ("--temperature 0", "--temperature must be a number, above 0; got '0'. Write, for example, --temperature 1.0."),
-        ("--bad_golds 5", "--bad_golds must be a number, from 0 to 1; got '5'. Write, for example, --bad_golds 0.05."),
-        ("--beta nan", "--beta must be a number, at least 0; got 'nan'. Write, for example, --beta 0.0."),
-        ("--loss_type grppo", "Did you mean --loss_type grpo? --loss_type cannot be 'grppo'."),
-        ("--attn_implementation flsh", "Did you mean --attn_implementation flash_attention_"),
-        ("--zero_variance skipp", "Did you mean --zero_variance skip? --zero_variance cannot be 'skipp'."),
-        ("--lr_scheduler_type cosin", "Did you mean --lr_scheduler_type cosine or "),
-        ("--optim adamww", "Did you mean --optim adamw_torch or adamw_torch_fused or "),
-        ("--unscored=no", "--unscored must be one of term, row; got 'no'. Choose one of these."),
+        ("--import ./mine.py", "There is no module './mine.py' in "),
+        ("--loss_type grppo", "--loss_type: it cannot be 'grppo'. Did you mean grpo"),
+        ("--unscored=no", "--unscored: it must be one of term, row; got 'no'. trl-grpo-rewards train --help lists"),
         ("--max_stepz 2", "'--max_stepz' on the command line is not an option. Did you mean --max_steps?"),
+        ("--reward boxed()", "'--reward' on the command line is not an option. Did you mean --rewards?"),
         ("--json", "'--json' on the command line is not an option. trl-grpo-rewards train --help lists the options."),
-        ("--reward boxed()", "Ambiguous option: --reward could match --rewards, "),
-        ("more", "'more' on the command line is not an option. If it is part of a value with spaces, put the whole value in quotes."),
-        (""" "boxed() + tags('a')" """, """"boxed() + tags('a')" on the command line is not an option. Write --rewards before it."""),
-        ("'my (new).csv.gz'", "'my (new).csv.gz' on the command line is not an option. Write --"),
-        ("openai/gsm8k", "'openai/gsm8k' on the command line is not an option. Write --dataset_name before it."),
-        ("addition", "'addition' on the command line is not an option. Write --config before it."),
+        (""" "boxed() + tags('a')" """, """"boxed() + tags('a')" on the command line is not an option. Write the option before it, such as --rewards, and"""),
         ("--rewards judge()", "Reward 'judge': missing a required argument: 'model'. Its options are model, rubric, "),
         ("--rewards boxed(partal=1)", "Reward 'boxed' has no option 'partal'; its options are partial=0.0, tolerance=None, "),
     ]),
     ("check --dataset_name gone.jsonl", "There is no file 'gone.jsonl' in "),
-    ("check --rewards boxed() + tags()", "'+' on the command line is not an option. If it is part of a value with spaces, put"),
-    ("check used", "'used' on the command line is not an option. Write --dataset_name before it."),
-    ("trian", "There is no command 'trian'. Did you mean 'train'? The commands are train, check, "),
+    ("check --rewards boxed() + tags()", "'+' on the command line is not an option. Write the option before it, such as --rewards, and put"),
+    ("trian", "Command: invalid choice: 'trian' (choose from 'train', 'check', 'score', 'report')."),
 ]  # fmt: skip
 
 COMMANDS = """
@@ -104,14 +83,9 @@ def run_all(lines, folder):
 def test_what_cannot_work_is_one_sentence_in_a_second_before_torch_is_imported(tmp_path):
     (tmp_path / "used").mkdir()
     (tmp_path / "used" / "run.json").write_text("{}")
-    texts = {
-        "wrong": "max_stepz: 2",
-        "typed": "learning_rate: fast",
-        "half": "max_steps: 2.5",
-        "modules": "import: mine",
-    }
-    for name, text in {**texts, "torn": "rewards: [boxed()\n"}.items():
-        (tmp_path / f"{name}.yaml").write_text(text)
+    texts = {"wrong": "max_step: 2", "typed": "learning_rate: fast", "torn": "rewards: [boxed()"}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.yaml").write_text(f"{text}\n")
     found, output = run_all([line for line, _ in MISTAKES], tmp_path)
     assert output == ""
     for (line, expected), (code, heavy, seconds, said) in zip(MISTAKES, found, strict=True):
@@ -143,35 +117,29 @@ def test_a_value_that_may_work_is_left_to_the_job(monkeypatch, command, line):
 @pytest.mark.parametrize("command", DESCRIPTIONS)
 def test_the_table_has_what_the_parser_of_trl_accepts(command):
     taken, known = (
-        {spelling: (one.dest, one.nargs) for one in parser._actions for spelling in one.option_strings}
+        {
+            one.replace("-", "_"): (action.dest, action.nargs)
+            for action in parser._actions
+            for one in action.option_strings
+        }
         for parser in (JobParser(command), build_parser(command, load_options(command)))
     )
-    assert known.items() - taken.items() == {("--help-all", ("help_all", 0)), ("--config", ("config", "?"))}
+    assert known.items() - taken.items() == {("__help_all", ("help_all", 0)), ("__config", ("config", None))}
     assert taken.items() <= known.items()
     options = {option.name: option for option in load_options(command) if option.nargs != 0}
-    ranges = {name: (text, test) for text, (test, names) in RANGES.items() for name in names}
-    assert {*ranges} < {*options} and "dapo" in options["loss_type"].choices and not options["output_dir"].choices
-    assert all(test(options[name].default) for name, (_, test) in ranges.items() if options[name].default is not None)
-
-
-def other_owner(file, patch):
-    patch.setattr(os, "geteuid", lambda: file.stat().st_uid + 1)
+    assert "dapo" in options["loss_type"].choices and not options["output_dir"].choices
 
 
 @pytest.mark.parametrize(
     "spoil",
     [
         lambda file, patch: file.unlink(),
-        lambda file, patch: file.write_text(""),
         lambda file, patch: file.write_bytes(file.read_bytes()[:-9]),
-        lambda file, patch: file.write_bytes(b"\xff" + file.read_bytes()),
-        lambda file, patch: file.write_text(file.read_text().replace("--learning_rate", "--learning_fate")),
         lambda file, patch: patch.setattr(read_ahead, "version", lambda name: f"{name} 99"),
-        other_owner,
     ],
-    ids=["none", "empty", "cut off", "binary", "changed", "other versions", "other owner"],
+    ids=["none", "cut off", "other versions"],
 )  # fmt: skip
-def test_a_table_that_cannot_be_trusted_is_written_anew(cache, command, monkeypatch, spoil):
+def test_a_table_of_another_installation_is_written_anew(cache, command, monkeypatch, spoil):
     (file,) = cache.rglob("options-*.json")
     spoil(file, monkeypatch)
     before = file.stat().st_ino if file.exists() else None

@@ -1,10 +1,11 @@
 """A run that has all its steps is not trained on, and nothing of it is overwritten."""
 
 import json
+import re
 
 import pytest
 
-from trl_grpo_rewards.cli.job_files import choose_checkpoint
+from trl_grpo_rewards.cli.job_files import check_output, choose_checkpoint
 
 
 @pytest.fixture
@@ -22,7 +23,6 @@ def run(tmp_path):
 @pytest.mark.parametrize(
     "resume, options, epoch, goal",
     [
-        ("auto", ["--max_steps", "12"], 0.5, "--max_steps above 12"),
         ("auto", ["--max_steps", "9"], 0.5, "--max_steps above 12"),
         ("true", ["--max_steps", "12"], 0.5, "--max_steps above 12"),
         ("out/checkpoint-12", ["--max_steps", "12"], 0.5, "--max_steps above 12"),
@@ -55,3 +55,17 @@ def test_other_ranks_end_without_a_word(command, run, monkeypatch):
 def test_only_auto_starts_anew_without_a_checkpoint(tmp_path):
     assert choose_checkpoint(tmp_path, None) is None and choose_checkpoint(tmp_path, "mine") == "mine"
     assert choose_checkpoint(tmp_path, "auto") is None and choose_checkpoint(tmp_path, "true") == "true"
+
+
+@pytest.mark.parametrize("state", [None, "", '{"epoch": 0.5, "log_his'])
+def test_a_checkpoint_that_is_not_complete_is_refused(run, tmp_path, state):
+    run("best")
+    (broken := tmp_path / "out" / "checkpoint-1").mkdir()
+    if state is not None:
+        (broken / "trainer_state.json").write_text(state)
+    out = tmp_path / "out"
+    refused = f"'{broken}' is not a complete checkpoint: it has no trainer_state.json, which is written last. "
+    has = f"'{out}' contains the complete checkpoints {out / 'checkpoint-best'}. Pass --resume_from_checkpoint auto"
+    for resume, said in [(str(broken), refused + has), ("true", has)]:
+        with pytest.raises(ValueError, match=f"^{re.escape(said)}"):
+            check_output(out, resume)

@@ -48,7 +48,7 @@ def test_scores_are_counted(answers, score):
     assert table["boxed"][1:3] == ["0.500", "0.0%"] and table["boxed"][3:7] == ["0:", "50%,", "1:", "50%"]
     assert table["keywords"][1:3] == ["1.000", "0.0%"] and "2 groups; 0.0% would be dead" in shown
     surprising = shown.split("within their group:\n")[1].splitlines()
-    assert len(surprising) == 6 and surprising[0].split() == ["1.5", "2", "+", "2?", "|", "So", r"\boxed{4}"]
+    assert len(surprising) == 7 and surprising[0].split() == ["1.5", "2", "+", "2?", "|", "So", r"\boxed{4}"]
     rows = lines_of(answers / "scored.jsonl")
     assert [row["total"] for row in rows] == [1.5, 0.5, 0.5, 1.5, 1.5, 0.5]
     assert rows[3] == {
@@ -83,7 +83,7 @@ def test_the_difference_is_counted_both_ways(answers, score):
     assert len(more.splitlines()) == 2 and all(line.strip().startswith("0 -> 0.25  ") for line in more.splitlines())
     less, hint = less.split("\n\n")
     assert less.split() == ["1", "->", "0.25", "1", "+", "1?", "|", "So", r"\boxed{2\text{", "km}}"]
-    assert hint == "--details shows the table and the examples in full.\n"  # four rows more are surprising
+    assert hint == "--details shows the table and all examples in full.\n"
 
 
 @pytest.mark.slow
@@ -132,7 +132,7 @@ def test_what_cannot_be_scored_is_said_in_a_line(answers, command):
         ("boxed() nowhere", 2, "error: There are no group records in 'nowhere' .*Pass the output_dir"),
         ("boxed() torn.jsonl", 2, "error: Line 2 of 'torn.jsonl' is '.\"comp', which is not JSON. Write one row on"),
         ("boxed()", 2, "error: Without rewards, .* no readable run.json for 'boxed..'. Give rewards first, and then the"),
-        ("boxed() answers.jsonl --out .", 2, "error: The scores cannot be written to '.', which"),
+        ("boxed() answers.jsonl --out .", 2, "error: --out must be a new file, but '.' is a folder or has group records."),
         ("boxed() answers.jsonl --out no/out", 2, "error: 'no/out' cannot be used: No such file or directory. Choose another path"),
         ("boxed() answers.jsonl --out /proc/x.jsonl", 2, "error: '/proc/x.jsonl.*' cannot be used: .*. Choose another path."),
         ("", 2, "error: The following arguments are required: completions. trl-grpo-rewards score --help lists the"),
@@ -142,35 +142,23 @@ def test_what_cannot_be_scored_is_said_in_a_line(answers, command):
         ("boxed() other.txt", 2, "error: 'other.txt' begins with 'text', which is not a completion. Pass"),
         ("answers.jsonl", 2, "error: Without rewards, the rewards of the run are used, but there is no readable run.json for"),
         ("cites() answers.jsonl --import nothing", 2, "error: There is no module 'nothing'"),
-        ("cites() answers.jsonl --import mine.py", 2, "error: --import must be followed by the name of a module, .*; got 'mine.py'. Write --import mine,"),
+        ("cites() answers.jsonl --import mine.py", 2, "error: There is no module 'mine.py' in .* such as --import my_rewards for"),
         ("length(5) answers.jsonl", 1, "ValueError: length.. with unit='tokens' needs .* Pass them, or use unit='words'"),
     ]:  # fmt: skip
         run = command("score", *line.split())
         assert run.returncode == code and re.match(said, run.stderr), line
 
 
-@pytest.mark.parametrize("place", range(3))
+@pytest.mark.parametrize("place", [0, 2])
 def test_modules_are_imported_wherever_the_command_line_names_them(answers, command, place):
     names = [f"first_{place}", f"second_{place}"]
     for name in names:
-        (answers / f"{name}.py").write_text(
-            f"from trl_grpo_rewards import reward\n\n@reward\ndef {name}(completion):\n    return 1.0\n"
-        )
+        text = f"from trl_grpo_rewards import reward\n\n@reward\ndef {name}(completion):\n    return 1.0\n"
+        (answers / f"{name}.py").write_text(text)
     arguments = [f"{names[0]}() + {names[1]}()", "answers.jsonl"]
     arguments[place:place] = ["--import", names[0], "--import", names[1]]
     run = command("score", *arguments)
     assert run.returncode == 0 and f"{names[1]}  1.000" in run.stdout
-
-
-def test_the_modules_of_a_run_are_named_if_they_are_missing(answers, command):
-    (answers / "run.json").write_text(
-        json.dumps({"rewards": "mine()", "modules": ["my_rewards"], "is_expression": True})
-    )
-    run = command("score", "boxed() + mine()", "answers.jsonl")
-    assert run.returncode == 2 and run.stderr.endswith("other modules: add --import my_rewards.\n")
-    assert "There is no reward 'mine'" in run.stderr
-    against = command("score", "boxed()", "answers.jsonl", "--against", "mine()")
-    assert against.returncode == 2 and "add --import my_rewards." in against.stderr
 
 
 @pytest.mark.slow
@@ -210,13 +198,19 @@ def test_a_run_imports_no_module_that_the_command_does_not_name(answers, command
     module = "open('imported', 'w').close()\nfrom trl_grpo_rewards import reward\n@reward\ndef evil(completion):\n    return 1.0\n"
     (answers / "evil_rewards.py").write_text(module)
     describe_run(answers, "evil()", ["evil_rewards"])
-    run = command("score", "answers.jsonl")
-    assert run.returncode == 2 and "add --import evil_rewards." in run.stderr and not (answers / "imported").exists()
+    for given in (
+        ["answers.jsonl"],
+        ["boxed() + evil()", "answers.jsonl"],
+        ["boxed()", "answers.jsonl", "--against", "evil()"],
+    ):
+        run = command("score", *given)
+        assert run.returncode == 2 and run.stderr.endswith("other modules: add --import evil_rewards.\n")
+        assert "There is no reward 'evil'" in run.stderr and not (answers / "imported").exists()
     assert command("score", "answers.jsonl", "--import", "evil_rewards").returncode == 0
     assert (answers / "imported").exists()
 
 
-@pytest.mark.parametrize("wrap", ["{}", "boxed() + 0.5 * {}", "boxed() * {}", "gate({}, by=boxed())"])
+@pytest.mark.parametrize("wrap", ["boxed() + 0.5 * {}", "gate({}, by=boxed())"])
 def test_a_run_asks_no_server_unless_the_command_says_so(answers, command, wrap, monkeypatch):
     monkeypatch.setenv("PRIVATE_SECRET", "a-private-secret")
     reply = {"choices": [{"message": {"content": '{"reason": "ok", "score": 5}'}, "finish_reason": "stop"}]}

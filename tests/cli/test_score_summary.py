@@ -66,21 +66,14 @@ def first_number(completion: str) -> float:
     return float(completion.split()[0])
 
 
-def test_the_share_of_the_best_score_fits_a_screen():
+def test_details_are_whole():
     totals = ["0.3123", "0.8123", "1.1234", *["1.5123"] * 5]
     rewards = first_number(name="accuracy") + 0.5 * keywords(any=("none",), name="format")
     groups = [group(*totals, accuracy=[0.0] * 8) for _ in range(20)]
     shown, full = (summarize(tally_of(rewards, *groups), None, one) for one in (False, True))
-    assert all(text.count("  0.3123: 12%, 0.8123: 12%, 1.123: 12%, 1.512: 62%") == 2 for text in (shown, full))
-    assert shown.splitlines()[0].split() == ["reward", "mean", "None", "scores"]
-    assert full.splitlines()[0].split()[-2:] == ["p99", "ms"]
-    assert shown.endswith("\n\n--details shows the table and the examples in full.") and "--details" not in full
+    assert full.count("  0.3123: 12%, 0.8123: 12%, 1.123: 12%, 1.512: 62%") == 2 and shown.count("12%,") == 6
+    assert shown.endswith("\n\n--details shows the table and all examples in full.") and "--details" not in full
     assert "q " * 59 in full and "..." not in full
-
-
-def test_nothing_is_said_of_details_that_are_shown():
-    shown = summarize(tally_of(keywords(any=("7",)), Group({"completions": ["7", "8"]}, None, {})), None)
-    assert "..." not in shown and "--details" not in shown
 
 
 @pytest.mark.parametrize(
@@ -94,22 +87,16 @@ def test_only_nothing_is_no_percent_and_only_everything_is_a_hundred(share, said
     assert format_share(share) == said
 
 
-@pytest.mark.parametrize("terms", [1, 5, 30])
-def test_the_summary_fits_a_screen_whatever_was_written(terms):
-    rewards = last_number()
-    for place in range(terms):
-        rewards = rewards + keywords(any=("7",), name=f"a_reward_with_a_long_name_{place}")
+def test_the_summary_fits_a_screen_whatever_was_written():
+    rewards = last_number() + keywords(any=("7",), name="a_reward_with_a_long_name")
     groups = [group(HOSTILE, f"x {place}", "y 8", "z 9") for place in range(20)]
     tally, difference = tally_of(rewards, *groups), Difference()
     for new, old in zip(rescore(rewards, groups), rescore(0.5 * last_number(name="old"), groups), strict=True):
         difference.add(new, old)
     shown = summarize(tally, difference)
-    assert all(cell_len(line) <= 80 for line in shown.splitlines())
-    assert len(shown.splitlines()) <= 23 or terms == 30  # a line for each reward
+    assert all(cell_len(line) <= 80 for line in shown.splitlines()) and len(shown.splitlines()) <= 30
     assert "\x1b" not in shown and "\u202e" not in shown
-    if terms < 30:
-        assert "rows that earn more:" in shown and "largest outliers" in shown
-    full = summarize(tally, difference, True)
-    assert full.count("q q q") > shown.count("q q q")
+    assert "rows that earn more:" in shown and "largest outliers" in shown
+    assert summarize(tally, difference, True).count("q q q") > shown.count("q q q")
     found = describe_scores(tally, difference)["difference"]
     assert found["equal"] + found["more"] + found["less"] == 80 and found["examples"][0]["completion"] == HOSTILE

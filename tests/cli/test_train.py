@@ -1,7 +1,6 @@
 """`trl-grpo-rewards train` as a user starts it: in a process of its own."""
 
 import json
-import math
 import os
 import re
 import signal
@@ -20,7 +19,6 @@ from helpers.processes import Forked
 from helpers.runs import train_and_read
 from trl_grpo_rewards import boxed, demo
 from trl_grpo_rewards.cli.job import describe_steps
-from trl_grpo_rewards.records import read_records
 
 
 SMALL = ["--per_device_train_batch_size", "32", "--eval_prompts", "4"]
@@ -67,22 +65,7 @@ def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path, com
     assert (
         "'runs/addition/checkpoint-9' is not a complete checkpoint: it has no trainer_state.json, which" in lost.stderr
     )
-    assert "runs/addition/checkpoint-1, runs/addition/checkpoint-2. Choose one of these, or" in lost.stderr
-
-
-@pytest.mark.slow
-def test_the_report_is_there_while_the_run_goes_on(tmp_path, command, monkeypatch):
-    monkeypatch.setattr("trl_grpo_rewards.cli.callbacks.REPORT_SHARE", math.inf)  # a short run has no time for it
-    (tmp_path / "following.py").write_text(
-        "from pathlib import Path\nfrom trl_grpo_rewards import reward\n\n\n"
-        "@reward\ndef reported(completion: str) -> float:\n"
-        "    return float(Path('runs/addition/report.html').exists())\n"
-    )
-    options = ["--import", "following", "--rewards", "reported()", "--no_check", "--eval_prompts", "0"]
-    run = command("train", *SHORT, *options)
-    assert run.returncode == 0, run.stderr
-    found = {line["step"]: {*line["rewards"]["reported"]} for line in read_records(tmp_path / "runs/addition")}
-    assert found == {1: {0.0}, 2: {1.0}}
+    assert "runs/addition/checkpoint-1, runs/addition/checkpoint-2. Pass --resume_from_checkpoint" in lost.stderr
 
 
 def start_and_wait(*arguments, cwd):

@@ -2,16 +2,18 @@
 
 import contextlib
 import logging
-import math
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import NormalDist, fmean, stdev
+from statistics import NormalDist
 from types import FrameType
 from typing import Any
 
+import numpy as np
+import torch
+from pandas import DataFrame, Series
 from transformers import Trainer, TrainerCallback, TrainerState, TrainingArguments
 from transformers.trainer_callback import ProgressCallback
 
@@ -19,7 +21,7 @@ from ..records import files
 from ..report import write_report
 from ..texts import completion_text, prompt_text
 from ..training.groups import ScoredGroups
-from .console import format_known, format_table, measure_screen
+from .console import format_known, format_table
 
 
 NORMAL_95 = NormalDist().inv_cdf(0.975)
@@ -33,35 +35,17 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Measurement:
-    """The result of an evaluation on held-out problems: values by name, a completion of each prompt, and its means."""
+    """The result of an evaluation on held-out problems: values by name, a completion of each prompt, and means of scores."""
 
     rows: dict[str, float | None]
     completions: dict[str, str]
-    means: dict[str, list[float]]
+    means: DataFrame  # with a row for each group, and a column for each reward and the total
 
 
 def measure(trainer: Trainer) -> Measurement:
     """Evaluate the trainer's model on its `eval_dataset`, with the same sampling as in training."""
-    with collect_groups(trainer) as groups:
-        metrics = trainer.evaluate()
-    rows = {name: metrics[f"eval_rewards/{name}/mean"] for name in trainer.reward_func_names}
-    rows |= {"reward": metrics["eval_reward"], "dead groups": metrics.get("eval_groups/dead")}
-    completions: dict[str, str] = {}
-    for prompt, completion in zip(trainer._logs["prompt"], trainer._logs["completion"], strict=True):
-        completions.setdefault(prompt_text(prompt), completion_text(completion))
-    means = {
-        name: [mean for one in groups for mean in one.rewards[:, :, place].nanmean(1).tolist()]
-        for place, name in enumerate(trainer.reward_func_names)
-    }
-    means["reward"] = [mean for one in groups for mean in one.totals.nanmean(1).tolist()]
-    return Measurement(rows, completions, means)
-
-
-@contextlib.contextmanager
-def collect_groups(trainer: Trainer) -> Iterator[list[ScoredGroups]]:
-    """Collect the groups that the trainer scores. TRL keeps those of the last batch only."""
-    groups: list[ScoredGroups] = []
-    score = trainer._score
+    groups: list[ScoredGroups] = []  # TRL keeps those of the last batch only
+    score, names = trainer._score, trainer.reward_func_names
 
     def collect(*args: Any) -> ScoredGroups:
         groups.append(score(*args))
@@ -69,17 +53,24 @@ def collect_groups(trainer: Trainer) -> Iterator[list[ScoredGroups]]:
 
     trainer._score = collect
     try:
-        yield groups
+        metrics = trainer.evaluate()
     finally:
         del trainer._score
+    rows = {name: metrics[f"eval_rewards/{name}/mean"] for name in names}
+    rows |= {"reward": metrics["eval_reward"], "dead groups": metrics.get("eval_groups/dead")}
+    completions: dict[str, str] = {}
+    for prompt, completion in zip(trainer._logs["prompt"], trainer._logs["completion"], strict=True):
+        completions.setdefault(prompt_text(prompt), completion_text(completion))
+    scores = [torch.column_stack([one.rewards.nanmean(1), one.totals.nanmean(1)]).cpu().numpy() for one in groups]
+    return Measurement(rows, completions, DataFrame(np.concatenate(scores), columns=[*names, "reward"]))
 
 
-def describe_change(before: Sequence[float], after: Sequence[float]) -> str:
+def describe_change(before: Series, after: Series) -> str:
     """Return the mean difference between two evaluations on the same prompts, with its 95 % interval over the prompts."""
-    differences = [new - old for old, new in zip(before, after, strict=True) if not math.isnan(new - old)]
+    differences = (after - before).dropna()
     if len(differences) < 2:
         return ""
-    return f"{fmean(differences):+.3f} ± {NORMAL_95 * stdev(differences) / math.sqrt(len(differences)):.3f}"
+    return f"{differences.mean():+.3f} ± {NORMAL_95 * differences.sem():.3f}"
 
 
 def is_cut_short(args: TrainingArguments, state: TrainerState) -> bool:
@@ -126,15 +117,15 @@ class BeforeAndAfter(TrainerCallback):
         """Return a table of both evaluations, and the completions of a few problems before and after training."""
         before, after, steps = self.before, self.after, self.trainer.state.global_step
         pairs = [(name, value, after.rows[name]) for name, value in before.rows.items()]
+        changes = {name: describe_change(before.means[name], after.means[name]) for name in after.means}
         rows = [
-            [name, f"{old:.3f}", f"{new:.3f}", describe_change(before.means.get(name, ()), after.means.get(name, ()))]
+            [name, f"{old:.3f}", f"{new:.3f}", changes.get(name, "")]
             for name, old, new in pairs
             if old is not None and new is not None
         ]
         first = f"step {self.first_step}" if self.first_step else "before"
-        titles = ["held-out problems", first, "after", "change"]
-        table = format_table([titles, *rows], "<>>>", measure_screen()[0])
-        lines = [f"Trained to step {steps} in {self.seconds:.0f} s.", "", table]
+        table = format_table([["held-out problems", first, "after", "change"], *rows], "<>>>")
+        lines = [f"Trained to step {steps} in {self.seconds:.0f} s.", "", *table]
         common = [prompt for prompt in before.completions if prompt in after.completions]
         for prompt in common[:examples]:
             shown = {first: before.completions[prompt], "after": after.completions[prompt]}
@@ -147,23 +138,21 @@ class ReportWriter(TrainerCallback):
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock, self.start, self.spent = clock, clock(), 0.0
-        self.seconds, self.size = 1.0, 1_000_000
-        self.has_written = self.has_warned = False
+        self.seconds, self.size, self.has_warned = 1.0, 1_000_000, False
 
     def on_save(self, args: TrainingArguments, state: TrainerState, *rest: Any, **kwargs: Any) -> None:
         if not state.is_world_process_zero:
             return
-        run, now, is_written = Path(args.output_dir), self.clock(), False
+        run, now = Path(args.output_dir), self.clock()
         try:
             size = sum(file.stat().st_size for file in files.find_record_files(run))
-            expected = self.seconds * max(size / self.size, 1)
-            if self.spent + expected > REPORT_SHARE * (now - self.start):
-                return
-            files.logger.disabled = self.has_written  # the first report has warned of damaged records
+        except FileNotFoundError:  # there are no records yet
+            return
+        if self.spent + self.seconds * max(size / self.size, 1) > REPORT_SHARE * (now - self.start):
+            return
+        try:
+            files.logger.disabled = True  # the report at the end of the run warns of damaged records
             write_report(run, run / "report.html")
-            is_written = True
-        except FileNotFoundError:
-            pass  # there are no records yet
         except Exception as error:  # records may be damaged in any way
             if not self.has_warned:
                 logger.warning(
@@ -173,10 +162,8 @@ class ReportWriter(TrainerCallback):
             self.has_warned = True
         finally:
             files.logger.disabled = False
-        seconds = self.clock() - now
-        self.spent += seconds
-        if is_written:
-            self.seconds, self.size, self.has_written = seconds, size, True
+        self.seconds, self.size = self.clock() - now, size
+        self.spent += self.seconds
 
     on_evaluate = on_save
 

@@ -4,7 +4,7 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import Any
 
 from datasets import Dataset
 
@@ -57,32 +57,27 @@ def describe_findings(findings: Sequence[Findings]) -> dict[str, Any]:
 
 
 def summarize_findings(findings: Sequence[Findings]) -> str:
-    """Return a table of the checks, the faults and the warnings as text that fits a screen."""
-    columns, lines = console.measure_screen()
+    """Return a table of the checks, and the first faults and warnings."""
     rows = [
         [one.title, str(len(one.warnings)), str(len(one.faults))] if one.is_run else [one.title, "not run", "not run"]
         for one in findings
     ]
-    table = console.format_table([["check", "warnings", "faults"], *rows], "<>>", columns)
-    faults = [f"fault: {text}" for one in findings for text in one.faults]
-    texts = [*faults, *(f"warning: {text}" for one in findings for text in one.warnings)]
+    faults, warnings = (
+        [f"{kind}: {text}" for one in findings for text in getattr(one, f"{kind}s")] for kind in ("fault", "warning")
+    )
+    shown = console.format_texts([*faults, *warnings], "--details")
     last = f"{console.count(len(faults), 'fault')} found." if faults else "No fault found."
-    shown = console.fit_texts(texts, columns, lines - table.count("\n") - 5, "--details")
-    return "\n".join([table, "", *shown, *([""] if shown else []), f"{last} --details shows every finding."])
+    lines = [
+        *console.format_table([["check", "warnings", "faults"], *rows], "<>>"),
+        "",
+        *shown,
+        *([""] if shown else []),
+    ]
+    return "\n".join([*lines, f"{last} --details shows every finding."])
 
 
-class Result(NamedTuple):
-    """What the checks make of a labelled reward: found, missed, quiet, warned, a false alarm, or not run."""
-
-    reward: str
-    data: str
-    is_broken: bool
-    result: str
-    finding: str
-
-
-def try_labelled() -> list[Result]:
-    """Check each labelled reward with its data."""
+def try_labelled() -> list[dict[str, Any]]:
+    """Check each labelled reward with its data. The result is found, missed, quiet, warned, a false alarm, or not run."""
     from ..demo.labelled_rewards import DATA, LABELLED
 
     results = []
@@ -93,20 +88,22 @@ def try_labelled() -> list[Result]:
         meant = [text for text in faults + warnings if re.search(said, text)]
         result = "false alarm" if faults else "warned" if warnings else "quiet"
         result = "not run" if not is_ready else result if not said else "found" if meant else "missed"
-        results.append(Result(name, data, bool(said), result, (meant or [""])[0]))
+        row = {"reward": name, "data": data, "is_broken": bool(said), "result": result}
+        results.append({**row, "finding": (meant or [""])[0]})
     return results
 
 
-def show_results(results: list[Result], *, is_json: bool) -> int:
+def show_results(results: list[dict[str, Any]], *, is_json: bool) -> int:
     """Print what the checks make of labelled rewards. Return the exit code."""
-    broken, healthy = ([one.result for one in results if one.is_broken is kind] for kind in (True, False))
+    broken, healthy = ([one["result"] for one in results if one["is_broken"] is kind] for kind in (True, False))
     missed, alarms = broken.count("missed"), healthy.count("false alarm")
     if is_json:
-        console.print_json({"selftest": [one._asdict() for one in results]})
+        console.print_json({"selftest": results})
     else:
-        rows = [["reward", "data", "it is", "result"]]
-        rows += [[one.reward, one.data, "broken" if one.is_broken else "healthy", one.result] for one in results]
-        print(console.format_table(rows, "<<<<", console.measure_screen()[0]))
+        rows = [
+            [one["reward"], one["data"], "broken" if one["is_broken"] else "healthy", one["result"]] for one in results
+        ]
+        print(*console.format_table([["reward", "data", "it is", "result"], *rows], "<<<<"), sep="\n")
         print(
             f"\n{broken.count('found')} of {len(broken)} broken rewards found, {missed} missed; {alarms} of {len(healthy)} "
             f"healthy rewards called faulty, {healthy.count('warned')} with a warning."

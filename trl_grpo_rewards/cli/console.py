@@ -10,12 +10,12 @@ import shutil
 import sys
 import textwrap
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
+from importlib.util import find_spec
 from inspect import isfunction
-from os.path import exists
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from rich.cells import cell_len, chop_cells
 from rich.console import Console
@@ -28,23 +28,9 @@ from ..parsing import parse
 from ..registry import wrap_function
 from ..removed import REMOVED
 from ..scores import make_visible
-from .job_files import FORMATS, RECIPES, find_ending
 
 
-FINE = 0
-"""Exit code of a command that found no fault."""
-
-FAULTY = 1
-"""Exit code of a command that found a fault, such as a reward that raises an error."""
-
-MISUSED = 2
-"""Exit code of a command that cannot work with its options or files. argparse uses the same one."""
-
-INTERRUPTED = 130
-"""Exit code of a command that Ctrl-C or SIGTERM interrupted."""
-
-CLOSED = 141
-"""Exit code of a command whose output nobody reads any more. A shell reports the same one for a process that SIGPIPE ended."""
+FINE, FAULTY, MISUSED, INTERRUPTED, CLOSED = 0, 1, 2, 130, 141
 
 EXIT_CODES = """exit codes:
   0    no fault was found
@@ -52,10 +38,15 @@ EXIT_CODES = """exit codes:
   2    the command cannot work with its options or files
   130  the command was interrupted
   141  the reader of the output closed it, as in `| head -1`"""
-"""The exit codes, as `--help` shows them."""
+"""The exit codes, as `--help` shows them. argparse and shells use 2, 130 and 141 for the same."""
 
-OWN = ("the job", "the trainer of this package (FilteredGRPOConfig)")
-"""Titles of the package's own options, which `--help` shows."""
+GONE = REMOVED | {
+    "dataset_streaming": "A command reads the whole dataset. Leave out --dataset_streaming, or use FilteredGRPOTrainer in Python."
+}
+"""Options that there are elsewhere, such as in TRL's scripts, with what to do instead."""
+
+LEAST_SIMILARITY = 0.8
+"""Smallest similarity of an unknown option to one that is suggested for it. At 0.6, `--json` suggests `--epsilon`."""
 
 CONSOLE = Console(width=1_000_000, height=1000, color_system=None, force_jupyter=False)
 """Lays tables out. All that rich would guess is given, so that variables such as TERM and FORCE_COLOR change nothing."""
@@ -63,8 +54,8 @@ CONSOLE = Console(width=1_000_000, height=1000, color_system=None, force_jupyter
 TITLE_WIDTH = 10
 """Maximum number of columns for the title of a column of numbers. A longer title takes several lines."""
 
-LEAST_SIMILARITY = 0.8
-"""Smallest similarity of an unknown option to one that is suggested for it. At 0.6, `--json` suggests `--epsilon`."""
+MOST_TEXTS = 5
+"""Largest number of faults and warnings, or of examples of a kind, that a summary shows."""
 
 
 @contextlib.contextmanager
@@ -92,62 +83,35 @@ def exit_on_reward_error() -> Iterator[None]:
         end(text, FAULTY)
 
 
-class Option(NamedTuple):
-    """An option as TRL's parser takes it. The help shows the last spelling, and no option without help."""
-
-    spellings: list[str]
-    name: str
-    section: str
-    kind: str  # int, float, bool or text
-    nargs: str | int | None
-    choices: list[str]
-    default: Any
-    help: str | None
-
-
 class CommandParser(argparse.ArgumentParser):
-    """Parser whose errors are one line, as those of all commands."""
+    """Parser whose errors are one line, as those of all commands. Options must be written out, as in recipes."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(allow_abbrev=False, **options)
 
     def error(self, message: str) -> NoReturn:
-        remedy = "Write one of these" if " could match " in message else f"{self.prog} --help lists the options"
-        end(f"error: {message[0].upper()}{message[1:]}. {remedy}.", MISUSED)
+        text = message.removeprefix("argument ")
+        remedy = "" if text.endswith("?") else f". {self.prog} --help lists the options."
+        end(f"error: {text[0].upper()}{text[1:]}{remedy}", MISUSED)
 
     def format_help(self) -> str:
         return f"{super().format_help()}\n{EXIT_CODES}\n"
 
-    def read_arguments(self, arguments: Sequence[str]) -> argparse.Namespace:
+    def read(self, arguments: Sequence[str], place: str = "on the command line") -> argparse.Namespace:
         """Return the options, or end the process if there is no such option."""
         options, unknown = self.parse_known_intermixed_args(arguments)
-        with exit_on(ValueError):
-            self.refuse(unknown, "on the command line")
-        return options
-
-    def refuse(self, unknown: Sequence[str], place: str) -> None:
-        """Raise an error about the first of the unknown arguments."""
         if unknown:
             name = unknown[0].split("=")[0]
-            read = "A command reads the whole dataset. Leave out --dataset_streaming, or use FilteredGRPOTrainer in Python."
-            gone = REMOVED | {"dataset_streaming": read}  # which TRL's own scripts have
-            if (removed := name.lstrip("-").replace("-", "_")) in gone:
-                raise ValueError(gone[removed])
             known = {option: action.dest for action in self._actions for option in action.option_strings}
-            if name in known:  # a recipe has the names of fields, which differ from some options
-                raise ValueError(f"{name.lstrip('-')!r} {place} is not an option. Write {known[name]}.")
-            close = get_close_matches(name, known, n=1, cutoff=LEAST_SIMILARITY) if name.startswith("-") else []
+            close = get_close_matches(name, known, n=1, cutoff=LEAST_SIMILARITY)
             remedy = f"Did you mean {close[0]}?" if close else f"{self.prog} --help lists the options."
-            remedy = remedy if name.startswith("-") else suggest_option(unknown[0], known)
-            raise ValueError(f"{unknown[0]!r} {place} is not an option. {remedy}")
-
-
-def suggest_option(value: str, known: Iterable[str]) -> str:
-    """Return what to write before a value without an option, by what it looks like."""
-    is_dataset = find_ending(value) in FORMATS or value.startswith("demo.") or value.count("/") == 1 or exists(value)
-    is_recipe = value in RECIPES or find_ending(value) in ("yaml", "yml")
-    kinds = {"--config": is_recipe, "--rewards": "(" in value, "--dataset_name": is_dataset}
-    option = next((name for name, is_alike in kinds.items() if is_alike and name in known), None)
-    if option is None:
-        return "If it is part of a value with spaces, put the whole value in quotes."
-    return f"Write {option} before it."
+            if name in known:  # a recipe has the names of fields, which differ from some options
+                remedy = f"Write {known[name]}."
+            elif not name.startswith("-"):
+                remedy = "Write the option before it, such as --rewards, and put a value with spaces in quotes."
+            removed = GONE.get(name.lstrip("-").replace("-", "_"))
+            end(f"error: {removed or f'{unknown[0]!r} {place} is not an option. {remedy}'}", MISUSED)
+        return options
 
 
 def build_rewards(expression: str, modules: Sequence[str]) -> Reward:
@@ -171,39 +135,27 @@ def import_rewards(modules: Sequence[str]) -> None:
     if modules and (folder := str(Path.cwd())) not in sys.path:
         sys.path.append(folder)  # at the end, so that a file in this folder replaces no installed module
     for module in modules:
-        if module.endswith(".py") or not all(part.isidentifier() for part in module.split(".")):
+        package = module.split(".")[0]
+        if module.endswith(".py") or not package.isidentifier() or not find_spec(package):
             raise ValueError(
-                f"--import must be followed by the name of a module, as in an import statement; got {module!r}. Write "
-                f"--import {Path(module).name.removesuffix('.py')}, and start the command in the folder of its file."
+                f"There is no module {module!r} in {Path.cwd()} or among the installed packages. Give its name as in an "
+                f"import statement, such as --import my_rewards for my_rewards.py, in the folder of its file."
             )
         try:
             importlib.import_module(module)
         except Exception as error:  # a module raises errors of any type
-            if not (isinstance(error, ModuleNotFoundError) and error.name in (module, module.split(".")[0])):
-                raise ImportError(describe_import_error(module, error)) from None
-            raise ValueError(
-                f"There is no module '{module}' in {Path.cwd()} or among the installed packages. Give its name as in an "
-                f"import statement: --import my_rewards for my_rewards.py."
+            frames = [one for one in traceback.extract_tb(error.__traceback__) if "<frozen" not in one.filename]
+            place = f" ({frames[-1].filename}, line {frames[-1].lineno})"
+            text = f"{type(error).__name__}: {' '.join(str(error).split()) or 'no message'}"
+            raise ImportError(
+                f"The module '{module}' cannot be imported: {text}{'' if isinstance(error, SyntaxError) else place}. "
+                f"Correct the module, or install what it needs."
             ) from None
 
 
-def describe_import_error(module: str, error: Exception) -> str:
-    """Return one sentence about an error that a module raised while it was imported, with its place."""
-    if isinstance(error, SyntaxError):
-        place, text = f"{error.filename}, line {error.lineno}", error.msg
-    else:
-        frames = [one for one in traceback.extract_tb(error.__traceback__) if not one.filename.startswith("<frozen")]
-        place, text = f"{frames[-1].filename}, line {frames[-1].lineno}", " ".join(str(error).split())
-    return (
-        f"The module '{module}' cannot be imported: {type(error).__name__}: {text or 'no message'} ({place}). "
-        f"Correct the module, or install what it needs."
-    )
-
-
-def measure_screen() -> tuple[int, int]:
-    """Return the columns and the lines of the terminal, without the line of the prompt. A file counts as 80 by 24."""
-    columns, lines = shutil.get_terminal_size((80, 24))
-    return max(columns, 60), max(lines, 20) - 1
+def get_width() -> int:
+    """Return the columns of the terminal. A file counts as 80."""
+    return max(shutil.get_terminal_size((80, 24)).columns, 60)
 
 
 def make_printable(text: str) -> str:
@@ -220,7 +172,8 @@ def cut(text: str, columns: int, *, keep_end: bool = False) -> str:
     return f"{chop_cells(text, columns - 3)[0]}..."
 
 
-def build_table(rows: Sequence[Sequence[str]], alignments: str) -> Table:
+def format_table(rows: Sequence[Sequence[str]], alignments: str, columns: int | None = None) -> list[str]:
+    """Return the lines of a table: `<` aligns texts, which may take several lines, and `>` numbers."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for title, alignment in zip(map(make_printable, rows[0]), alignments, strict=False):
         if alignment == "<":
@@ -229,30 +182,16 @@ def build_table(rows: Sequence[Sequence[str]], alignments: str) -> Table:
             table.add_column(Text("\n".join(textwrap.wrap(title, TITLE_WIDTH))), justify="right", no_wrap=True)
     for row in rows[1:]:
         table.add_row(*(Text(make_printable(cell)) for cell in row))
-    return table
-
-
-def fit_columns(rows: list[list[str]], alignments: str, columns: int, least: int) -> tuple[list[list[str]], int]:
-    """Return the rows without the last cells that do not fit, but with the first ones, and the columns that are left."""
-    while True:
-        left = columns - CONSOLE.measure(build_table(rows, alignments)).maximum
-        if left >= 0 or len(rows[0]) <= least:
-            return rows, max(left, 0)
-        rows = [row[:-1] for row in rows]
-
-
-def format_table(rows: Sequence[Sequence[str]], alignments: str, columns: int) -> str:
-    """Return a table that fits into the columns: `<` aligns texts, which may take several lines, and `>` numbers."""
     with CONSOLE.capture() as captured:
-        CONSOLE.print(build_table(rows, alignments), width=columns)
-    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+        CONSOLE.print(table, width=columns or get_width())
+    return [line.rstrip() for line in captured.get().splitlines()]
 
 
-def fit_texts(texts: Sequence[str], columns: int, lines: int, rest: str) -> list[str]:
-    """Return the lines of the texts that fit on the screen. If not all do, the last line says where the rest is."""
-    options: dict[str, Any] = {"subsequent_indent": "  ", "break_on_hyphens": False}
-    wrapped = [line for text in texts for line in textwrap.wrap(make_printable(text), columns, **options)]
-    return wrapped if len(wrapped) <= lines else [*wrapped[: lines - 1], f"... and more: {rest}"]
+def format_texts(texts: Sequence[str], rest: str) -> list[str]:
+    """Return the first texts as lines. If there are more, the last line says where they are."""
+    options: dict[str, Any] = {"width": get_width(), "subsequent_indent": "  ", "break_on_hyphens": False}
+    lines = [line for text in texts[:MOST_TEXTS] for line in textwrap.wrap(make_printable(text), **options)]
+    return lines + [f"... and {len(texts) - MOST_TEXTS} more: {rest}"] * (len(texts) > MOST_TEXTS)
 
 
 def format_known(value: float | None, form: str) -> str:

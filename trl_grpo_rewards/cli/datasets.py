@@ -16,11 +16,7 @@ from datasets.utils import are_progress_bars_disabled, disable_progress_bars, en
 
 from ..errors import SOLUTION_COLUMNS
 from ..faults import PROMPT_COLUMNS, find_large_cells, find_prompt_faults
-from .job_files import BUNDLED, describe_broken_files, find_long_row, find_separator, is_small, name_format
-
-
-MANY = 50_000
-"""Number of rows from which on making messages takes long enough for a progress bar."""
+from .job_files import BUNDLED, describe_broken_files, find_long_row, find_separator, name_format
 
 
 def load_problems(
@@ -104,7 +100,7 @@ def read_dataset(name: str, config: str | None, data_files: Sequence[str] | None
             loaded = load_from_disk(name)
         else:
             is_local = bool(data_files) or Path(name).exists()
-            with quiet_datasets(has_bars=not is_small(data_files)) if is_local else contextlib.nullcontext():
+            with quiet_datasets() if is_local else contextlib.nullcontext():
                 loaded = load_dataset(name, config, data_files=list(data_files) if data_files else None, **options)
     except Exception as error:  # each builder raises errors of its own types
         causes = [str(cause).strip() for cause in (error.__cause__, error) if cause is not None]
@@ -119,17 +115,16 @@ def read_dataset(name: str, config: str | None, data_files: Sequence[str] | None
 
 
 @contextlib.contextmanager
-def quiet_datasets(has_bars: bool) -> Iterator[None]:
+def quiet_datasets() -> Iterator[None]:
     """Keep datasets from logging an error that is raised too, and from showing bars that are over at once."""
-    level, hides = datasets_logging.get_verbosity(), not has_bars and not are_progress_bars_disabled()
+    level, has_bars = datasets_logging.get_verbosity(), not are_progress_bars_disabled()
     datasets_logging.set_verbosity(datasets_logging.CRITICAL)
-    if hides:
-        disable_progress_bars()
+    disable_progress_bars()
     try:
         yield
     finally:
         datasets_logging.set_verbosity(level)
-        if hides:
+        if has_bars:
             enable_progress_bars()
 
 
@@ -231,5 +226,5 @@ def to_problems(
 
     if not system and not isinstance(data[0]["prompt"], str):
         return data
-    with quiet_datasets(has_bars=len(data) >= MANY):
-        return data.map(to_messages, batched=True, desc="Reading problems")
+    with quiet_datasets():
+        return data.map(to_messages, batched=True)

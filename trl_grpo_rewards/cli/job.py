@@ -27,8 +27,9 @@ from ..faults import find_column_faults
 from ..function_rewards import find_functions
 from ..training.config import FilteredGRPOConfig, check_config, option
 from ..training.validation import check_named_options, unpack_rewards
-from .console import OWN, CommandParser, Option, build_rewards
+from .console import CommandParser, build_rewards
 from .datasets import load_problems
+from .read_ahead import OWN, Option
 
 
 DEPENDENCIES = r"(accelerate|datasets|peft|torch|transformers|trl)\b"
@@ -114,7 +115,7 @@ def list_options(command: str) -> list[Option]:
 
 
 def describe_option(action: argparse.Action, section: str) -> Option:
-    spellings = sorted(action.option_strings, key=lambda one: "-" not in one[2:])  # shown with underscores
+    spellings = [one for one in action.option_strings if "-" not in one[2:]]
     kinds = {"int": "int", "float": "float", "string_to_bool": "bool"}
     kind = kinds.get(getattr(action.type, "__name__", ""), "text")
     default = getattr(action.default, "value", action.default)

@@ -43,28 +43,16 @@ FORMATS = {"csv": "csv", "tsv": "csv", "json": "json", "jsonl": "json", "parquet
 SIGNATURES = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\x1f\x8b": "gz"}
 """The ending of files by their first bytes, for files that have the ending of a text by mistake."""
 
-READ_LINES = 100
-"""Number of lines of a CSV file that show how its columns are separated."""
-
-LARGE = 50_000_000
-"""Number of bytes from which on reading takes long enough for a progress bar."""
-
 FROM_WEIGHTS = "start a new run from its weights, in another --output_dir."
 """What to do with a checkpoint that is not complete. To start anew in its folder would overwrite it."""
 
 
 def find_recipe(name: str) -> Path:
     """Return a file of options, or the bundled recipe of this name."""
-    if find_ending(name) in FORMATS.keys() - {"json"}:  # YAML contains JSON
-        raise ValueError(
-            f"A recipe must be a YAML file, but {name!r} is a dataset. Write --dataset_name {quote(name)}."
-        )
     if Path(name).is_file():
         return Path(name)
     if name in RECIPES:
         return RECIPES[name]
-    if not name:
-        raise ValueError(f"--config must be followed by a YAML file or a recipe: {', '.join(sorted(RECIPES))}.")
     close = get_close_matches(name, RECIPES, n=1)
     raise ValueError(
         f"{f'Did you mean --config {close[0]}? ' if close else ''}--config must be a YAML file or the name of a recipe; there "
@@ -175,11 +163,11 @@ def find_mixed_folder(name: str) -> str | None:
 
 
 def find_separator(file: str) -> tuple[str, bool]:
-    """Return what separates the columns of a CSV file, and whether spaces follow it, by its first lines."""
+    """Return what separates the columns of a CSV file, and whether spaces follow it, by its first line."""
     with open(file, errors="replace") as lines:
-        heads, *others = [*islice(filter(str.strip, lines), READ_LINES)] or [""]
+        heads = next(filter(str.strip, lines), "")
     separator = max(",;\t|", key=heads.count)
-    return separator, f"{separator} " in heads or any(f'{separator} "' in line for line in others)
+    return separator, f"{separator} " in heads
 
 
 def find_unreadable(file: str) -> str | None:
@@ -242,12 +230,6 @@ def describe_broken_files(kind: str, files: Sequence[str], cause: str) -> str:
     return next(filter(None, found))
 
 
-def is_small(files: Sequence[str] | None) -> bool:
-    """Whether all files are local and small."""
-    paths = [Path(file) for file in files or ()]
-    return bool(paths) and all(path.is_file() for path in paths) and sum(path.stat().st_size for path in paths) < LARGE
-
-
 def choose_checkpoint(output_dir: str | Path, resume: str | None) -> str | None:
     """Return the checkpoint to continue from. `true` and `auto` mean the last one, without which only `auto` starts anew."""
     mode = str(resume).lower()
@@ -269,12 +251,10 @@ def check_output(output_dir: str | Path, resume: str | None) -> None:
     if fault:
         complete = [str(folder) for folder in list_checkpoints(output_dir)]
         has = f"the complete checkpoints {', '.join(complete)}" if complete else "no complete checkpoint"
-        said = "" if checkpoint == "true" else f"{fault} "
-        remedy = f"{'Choose one of these, or pass' if complete else 'Pass'} --resume_from_checkpoint auto, which "
-        remedy += f"{'continues from the last one' if complete else 'starts anew'}."
+        remedy = "Pass --resume_from_checkpoint auto, which continues from the last one, or starts anew."
         if not complete and choose_last_checkpoint(output_dir):
             remedy = FROM_WEIGHTS.capitalize()
-        raise ValueError(f"{said}{str(folder)!r} contains {has}. {remedy}")
+        raise ValueError(f"{'' if checkpoint == 'true' else f'{fault} '}{str(folder)!r} contains {has}. {remedy}")
 
 
 def describe_finished(checkpoint: str | None, max_steps: int, epochs: float) -> str | None:

@@ -7,11 +7,10 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import version
 
-from .console import INTERRUPTED, MISUSED, CommandParser, end, flush_output
+from .console import INTERRUPTED, CommandParser, flush_output
 from .read_ahead import DESCRIPTIONS, build_parser, load_options, read_ahead
 
 
@@ -72,12 +71,8 @@ def run_subcommand(arguments: Sequence[str]) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=version("trl_grpo_rewards"))
-    parser.add_argument("command", help=argparse.SUPPRESS)
+    parser.add_argument("command", choices=COMMANDS, help=argparse.SUPPRESS)
     command = parser.parse_args(arguments[:1] or ["--help"]).command
-    if command not in COMMANDS:
-        close = get_close_matches(command, COMMANDS, n=1)
-        suggestion = f"Did you mean '{close[0]}'? " if close else ""
-        end(f"error: There is no command '{command}'. {suggestion}The commands are {', '.join(COMMANDS)}.", MISUSED)
     for stream in (sys.stdout, sys.stderr):  # a completion may have characters that the terminal or file cannot show
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

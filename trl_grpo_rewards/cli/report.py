@@ -8,11 +8,8 @@ from ..report.pages import write_page
 from . import console
 
 
-NAME_WIDTH = 12
-"""Columns for the name of a run in a table of several, if values need the others. A longer name loses its start."""
-
-WARNING_LINES = 5
-"""Lines that a table of many runs leaves for their warnings."""
+LEAST_NAME = 15
+"""Fewest columns for the name of a run in a table of several. A longer name loses its start."""
 
 
 def build_parser() -> console.CommandParser:
@@ -30,21 +27,15 @@ def build_parser() -> console.CommandParser:
 
 
 def main(arguments: Sequence[str]) -> None:
-    options = build_parser().read_arguments(arguments)
+    options = build_parser().read(arguments)
+    run = options.runs[0] if options.runs[0].is_dir() else options.runs[0].parent
     with console.exit_on(OSError, ValueError):
-        out = options.out or choose_file(options.runs)
+        out = options.out or (run / "report.html" if len(options.runs) == 1 else Path("comparison.html"))
         report = describe_report(write_page(options.runs, out), out)
     if options.json:
         console.print_json(report)
     else:
         print(summarize_report(report))
-
-
-def choose_file(runs: Sequence[Path]) -> Path:
-    """Return the file to write by default."""
-    if len(runs) > 1:
-        return Path("comparison.html")
-    return (runs[0] if runs[0].is_dir() else runs[0].parent) / "report.html"
 
 
 def describe_report(runs: Sequence[dict[str, Any]], page: Path) -> dict[str, Any]:
@@ -73,60 +64,56 @@ def describe_run_data(data: dict[str, Any]) -> dict[str, Any]:
 
 def summarize_report(report: dict[str, Any]) -> str:
     """Return a table of how the run changed, or of the ends of several runs, and their warnings."""
-    columns, lines = console.measure_screen()
     runs = report["runs"]
-    line = next((run["advice"] for run in runs if run["advice"]), "")
-    advice = [f"With group records, the report also shows every group: {line}"] if line else []
-    more = console.fit_texts(advice, columns, lines, "the report")
-    lines -= len(more)
     names = [f" of {run['name']}" if len(runs) > 1 else "" for run in runs]
     warnings = [f"warning{name}: {text}" for name, run in zip(names, runs, strict=True) for text in run["warnings"]]
-    room = lines - 4 - (WARNING_LINES if warnings else 0)
-    top = show_run(runs[0], columns) if len(runs) == 1 else show_runs(runs, columns, room)
-    shown = console.fit_texts(warnings, columns, lines - len(top) - 4, "the report")
+    shown = console.format_texts(warnings, "the report")
     verdict = console.count(len(warnings), "warning") if warnings else "No warnings"
     if not all(run["is_long_enough_for_warnings"] for run in runs):
         verdict += f"; {'the run is' if len(runs) == 1 else 'some runs are'} too short for most checks"
-    end = [*shown, *([""] if shown else []), f"{verdict}.", *more, f"The report is in {report['page']}."]
-    return "\n".join([*top, "", *end])
+    lines = [*(show_run(runs[0]) if len(runs) == 1 else show_runs(runs)), "", *shown, *([""] if shown else [])]
+    if advice := next((run["advice"] for run in runs if run["advice"]), ""):
+        verdict += f".\nWith group records, the report also shows every group: {advice}"
+    return "\n".join([*lines, f"{verdict.rstrip('.')}.", f"The report is in {report['page']}."])
 
 
-def show_run(run: dict[str, Any], columns: int) -> list[str]:
+def show_run(run: dict[str, Any]) -> list[str]:
     """Return lines with the values at the start and at the end of a run, and with its size."""
     values = [
         [one["name"], *(format_value(one[end], one["is_share"]) for end in ("start", "end"))] for one in run["changes"]
     ]
-    table = console.format_table([[run["name"], "start", "end"], *values], "<>>", columns)
     size = f" of {run['group_size']}" if run["group_size"] else ""
     groups = f"{console.count(run['groups'], 'group')}{size} in " if run["groups"] else ""
     facts = f"{groups}steps {run['first_step']} to {run['last_step']}"
     part = "tenth of the steps" if run["is_long_enough_for_warnings"] else "step"
-    return [*table.splitlines(), "", facts, f"start and end: the means over the first and the last {part}"]
+    means = f"start and end: the means over the first and the last {part}"
+    return [*console.format_table([[run["name"], "start", "end"], *values], "<>>"), "", facts, means]
 
 
-def show_runs(runs: Sequence[dict[str, Any]], columns: int, lines: int) -> list[str]:
-    """Return lines with a row for each run, with its values at the end. What does not fit is counted or named."""
+def show_runs(runs: Sequence[dict[str, Any]]) -> list[str]:
+    """Return lines with a row for each run, with its values at the end. Values that do not fit are named."""
     ends = [list_end(run) for run in runs]
     titles = [*dict.fromkeys(title for end in ends for title in end)]
-    names, alignments = [console.make_printable(run["name"]) for run in runs], "<" + ">" * len(titles)
-    rows = [["at the end", *titles]]
-    rows += [
-        [console.cut(name, NAME_WIDTH, keep_end=True), *(end.get(title, "-") for title in titles)]
-        for name, end in zip(names, ends, strict=True)
-    ]
-    shown, left = console.fit_columns(rows, alignments, columns, least=1)
-    for row, name in zip(shown[1:], names, strict=True):
-        row[0] = console.cut(name, NAME_WIDTH + left, keep_end=True)
+    rows = [titles, *([end.get(title, "-") for title in titles] for end in ends)]
+    while (left := console.get_width() - 2 - measure(rows)) < LEAST_NAME:
+        rows = [row[:-1] for row in rows]
+    names = [console.cut(console.make_printable(run["name"]), left, keep_end=True) for run in runs]
+    table = [[name, *row] for name, row in zip(["at the end", *names], rows, strict=True)]
     long = [run["is_long_enough_for_warnings"] for run in runs]
-    means = f"the last tenth of the steps{'' if all(long) else ', or the last step of a run with fewer than 20 steps'}"
-    below = [f"at the end: the means over {means if any(long) else 'the last step'}"]
-    if hidden := titles[len(shown[0]) - 1 :]:
-        below.append(f"not shown, but in the report: {', '.join(console.cut(one, columns // 2) for one in hidden)}")
-    below = console.fit_texts(below, columns, lines, "the report")
-    table = console.format_table(shown, alignments, columns).splitlines()
-    room = max(lines - len(below) - 2, len(table) - len(runs) + 1)  # at least one run below the heading
-    more = [f"... and {console.count(len(table) - room, 'more run')}: the report"] if len(table) > room else []
-    return [*table[:room], *more, "", *below]
+    part = (
+        f"last tenth of the steps{'' if all(long) else ', or the last step of a short run'}"
+        if any(long)
+        else "last step"
+    )
+    below = [f"at the end: the means over the {part}"]
+    if hidden := titles[len(rows[0]) :]:
+        below.append(f"not shown, but in the report: {', '.join(hidden)}")
+    return [*console.format_table(table, "<" + ">" * len(titles)), "", *console.format_texts(below, "the report")]
+
+
+def measure(rows: Sequence[Sequence[str]]) -> int:
+    """Return how many columns a table of numbers takes."""
+    return max(map(len, console.format_table(rows, ">" * len(rows[0]), 1_000_000)))
 
 
 def list_end(run: dict[str, Any]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.cells import cell_len
 from tqdm import tqdm
 
@@ -40,8 +41,8 @@ QUARTILES = (0, 0.25, 0.5, 0.75, 1)
 MAX_LISTED = 4
 """Largest number of different scores that are listed with their shares. More scores are summarized by quartiles."""
 
-WHOLE = (1_000_000, 1000)
-"""Columns and lines for all details, which are not cut."""
+WHOLE = 1_000_000
+"""Columns for all details, which are not cut."""
 
 
 def build_parser() -> console.CommandParser:
@@ -126,17 +127,6 @@ def parse_for_run(expression: str, args: argparse.Namespace) -> Reward:
         ) from None
 
 
-def check_out(out: Path) -> None:
-    """Check the file before anything is scored, which may take hours and money."""
-    if out.is_dir():
-        raise IsADirectoryError(f"The scores cannot be written to '{out}', which is a folder. Choose a file in it.")
-    if out.resolve() in {file.resolve() for file, _ in match_files(out.parent)}:
-        raise ValueError(
-            f"The scores cannot be written to '{out}', which is a file of group records. Choose another file, so that the "
-            f"records are kept."
-        )
-
-
 def check_columns(groups: Iterator[Group], rewards: Sequence[Reward]) -> Iterator[Group]:
     """Check that the first group has the columns that rewards need. Yield all groups."""
     for group in (first := list(itertools.islice(groups, 1))):
@@ -156,7 +146,7 @@ def format_row(scored: ScoredGroup, row: int) -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
-    args = build_parser().read_arguments(arguments)
+    args = build_parser().read(arguments)
     with console.exit_on(TypeError, ValueError, OSError, ImportError), console.exit_on_reward_error():
         with console.keep_stdout_for_json(args.json):
             rewards = read_rewards(args)
@@ -172,8 +162,12 @@ def main(arguments: Sequence[str]) -> None:
 
 def score(args: argparse.Namespace, rewards: Reward, old: Reward | None) -> tuple[Tally, Difference | None]:
     """Score all completions, write the rows if `--out` is set, and return the statistics."""
-    if args.out:
-        check_out(args.out)
+    if args.out and (
+        args.out.is_dir() or args.out.resolve() in {one.resolve() for one, _ in match_files(args.out.parent)}
+    ):
+        raise ValueError(
+            f"--out must be a new file, but '{args.out}' is a folder or has group records. Choose another one."
+        )
     tally, difference = Tally(), Difference() if old else None
     groups = check_columns(read_groups(args.completions), [one for one in (rewards, old) if one])
     scored_by_old: Iterable[ScoredGroup | None] = itertools.repeat(None)
@@ -226,16 +220,17 @@ def describe_reward(tally: Tally, name: str) -> dict[str, Any]:
     """Return the statistics of one reward, or of the total. A value that is not known is None."""
     scores = Counter({score: number for score, number in tally.scores[name].items() if score is not None})
     listed = sorted(scores.items()) if len(scores) <= MAX_LISTED else ()
-    values, seconds = sorted(scores.elements()), sorted(tally.seconds.get(name, ()))
-    times = {f"p{part}": 1000 * get_quantile(seconds, part / 100) for part in (50, 99)} if seconds else None
+    values, seconds = [*scores.elements()], tally.seconds.get(name)
     same, seen = tally.matches.get(name, (0, 0))
     return {
         "name": name,
         "mean": sum(values) / len(values) if values else None,
         "unscored": tally.scores[name][None],
-        "shares": [{"score": score, "share": number / scores.total()} for score, number in listed] or None,
-        "quartiles": [get_quantile(values, share) for share in QUARTILES] if values else None,
-        "milliseconds": times,
+        "shares": [{"score": score, "share": number / len(values)} for score, number in listed] or None,
+        "quartiles": np.quantile(values, QUARTILES, method="nearest").tolist() if values else None,
+        "milliseconds": {f"p{part}": 1000 * float(np.percentile(seconds, part)) for part in (50, 99)}
+        if seconds
+        else None,
         "as_recorded": same / seen if seen else None,
     }
 
@@ -248,48 +243,30 @@ def describe_row(group: Group, row: int) -> dict[str, str]:
     }
 
 
-def get_quantile(values: Sequence[float], share: float) -> float:
-    """Return the sorted value below which this share of the values lies."""
-    return values[round(share * (len(values) - 1))]
-
-
 def summarize_scores(found: dict[str, Any], *, has_details: bool) -> str:
-    """Return a table of the rewards, the difference to the old rewards, and examples, as text that fits a screen."""
-    whole, (columns, lines) = format_summary(found, *WHOLE), console.measure_screen()
-    shown = whole if has_details else format_summary(found, columns, lines - 2)
-    return shown if shown == whole else f"{shown}\n\n--details shows the table and the examples in full."
-
-
-def format_summary(found: dict[str, Any], columns: int, lines: int) -> str:
+    """Return a table of the rewards, the difference to the old rewards, and examples."""
     rows = [["reward", "mean", "None", "scores", "unchanged", "p99 ms"]]
     for one in found["rewards"]:
-        cells = (
-            console.format_known(one["mean"], ".3f"),
-            f"{one['unscored'] / found['rows']:.1%}",
-            format_distribution(one),
-        )
-        time = (one["milliseconds"] or {}).get("p99")
-        rows.append(
-            [one["name"], *cells, console.format_known(one["as_recorded"], ".1%"), console.format_known(time, ".3f")]
-        )
-    alignments, groups, difference = "<>><>>", found["groups"], found["difference"]
-    rows, _ = console.fit_columns(rows, alignments, columns, least=4)
-    top = console.format_table(rows, alignments, columns).splitlines()
+        time, unscored = (one["milliseconds"] or {}).get("p99"), f"{one['unscored'] / found['rows']:.1%}"
+        cells = [one["name"], console.format_known(one["mean"], ".3f"), unscored, format_distribution(one)]
+        rows.append([*cells, console.format_known(one["as_recorded"], ".1%"), console.format_known(time, ".3f")])
+    columns = WHOLE if has_details else console.get_width()
+    groups, difference = found["groups"], found["difference"]
     old = f", and {difference['dead_groups'] / groups:.1%} under the old rewards" if difference else ""
-    top += ["", f"{console.count(groups, 'group')}; {found['dead_groups'] / groups:.1%} would be dead{old}"]
+    lines = console.format_table(rows, "<>><>>", columns)
+    lines += ["", f"{console.count(groups, 'group')}; {found['dead_groups'] / groups:.1%} would be dead{old}"]
     examples = {"largest outliers within their group:": [(format_score(x["total"]), x) for x in found["surprising"]]}
     if difference:
         equal, more, less = (difference[way] for way in ("equal", "more", "less"))
-        top.append(f"{console.count(found['rows'], 'row')}; {equal:,} earn the same, {more:,} more, {less:,} less")
+        lines.append(f"{console.count(found['rows'], 'row')}; {equal:,} earn the same, {more:,} more, {less:,} less")
         for one in difference["examples"]:  # None is lower than any score
             is_more = one["now"] is not None and (one["before"] is None or one["now"] > one["before"])
             label = f"{format_score(one['before'])} -> {format_score(one['now'])}"
             examples.setdefault(f"rows that earn {'more' if is_more else 'less'}:", []).append((label, one))
-    shown = {title: rows for title, rows in examples.items() if rows}
-    most = (lines - len(top) - 2 * len(shown)) // max(1, len(shown))
-    for title, labelled in shown.items() if most > 0 else ():
-        top += ["", title, *(format_example(label, one, columns) for label, one in labelled[:most])]
-    return "\n".join(top)
+    for title, labelled in examples.items():
+        shown = labelled if has_details else labelled[: console.MOST_TEXTS]
+        lines += ["", title, *(format_example(label, one, columns) for label, one in shown)] if shown else []
+    return "\n".join(lines if has_details else [*lines, "", "--details shows the table and all examples in full."])
 
 
 def format_distribution(found: dict[str, Any]) -> str:
@@ -308,8 +285,6 @@ def format_share(share: float) -> str:
 
 def format_example(label: str, found: dict[str, Any], columns: int) -> str:
     """Return a line with a label, the start of the prompt and the end of the completion."""
-    prompt = console.cut(console.make_printable(found["prompt"]), (columns - 22) // 3)
-    completion = console.cut(
-        console.make_printable(found["completion"]), columns - 19 - cell_len(prompt), keep_end=True
-    )
-    return f"{label:>14}  {prompt} | {completion}"
+    prompt, completion = (console.make_printable(found[name]) for name in ("prompt", "completion"))
+    prompt = console.cut(prompt, (columns - 22) // 3)
+    return f"{label:>14}  {prompt} | {console.cut(completion, columns - 19 - cell_len(prompt), keep_end=True)}"

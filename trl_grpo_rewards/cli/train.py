@@ -5,7 +5,6 @@ import logging
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from importlib.util import find_spec
@@ -35,13 +34,6 @@ from .job_files import FROM_WEIGHTS, choose_checkpoint
 
 LEAST_SPACE = 1 << 20
 """Free space of a disk that is not full, in bytes."""
-
-FLASH_ATTENTION = {
-    "flash_attention_2": ("flash_attn", "flash_attn"),
-    "flash_attention_3": ("flash_attn_interface", "flash_attn_3"),
-    "flash_attention_4": ("flash_attn", "flash_attn_4"),
-}
-"""The module and the package of each version of FlashAttention."""
 
 
 def try_report(run: Path) -> str:
@@ -189,20 +181,11 @@ def disconnect(trainer: FilteredGRPOTrainer) -> None:
 
 
 def check_writable(folder: Path) -> None:
-    """Check that files can be written to a folder, or to the folder that would be created."""
-    created = [one for one in (folder, *folder.parents) if not one.exists()]
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=folder).close()
-    except OSError as error:
-        raise ValueError(
-            f"The output directory '{folder}' cannot be written: {'it is a file' if folder.is_file() else error.strerror}. "
-            f"Choose another --output_dir."
-        ) from None
-    finally:
-        with contextlib.suppress(OSError):
-            for one in created:
-                one.rmdir()
+    """Check that files can be written to a folder, or to the folder in which it would be created."""
+    parent = next(one for one in (folder, *folder.absolute().parents) if one.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        reason = f"'{parent}' is {'read-only' if parent.is_dir() else 'a file'}"
+        raise ValueError(f"The output directory '{folder}' cannot be written: {reason}. Choose another --output_dir.")
 
 
 def check_packages(training: FilteredGRPOConfig, model: ModelConfig) -> None:
@@ -214,29 +197,22 @@ def check_packages(training: FilteredGRPOConfig, model: ModelConfig) -> None:
         "use_vllm": (training.use_vllm, "vllm"),
         "use_liger_kernel": (training.use_liger_kernel, "liger_kernel"),
     }
-    missing = {option: package for option, (is_set, package) in needed.items() if is_set and not find_spec(package)}
-    module, package = FLASH_ATTENTION.get(str(model.attn_implementation), ("kernels", ""))
-    if not find_spec(module) and not find_spec("kernels") and package:  # kernels brings its own
-        missing[f"attn_implementation {model.attn_implementation}"] = package
+    missing = [(option, package) for option, (is_set, package) in needed.items() if is_set and not find_spec(package)]
     trackers = {*training.report_to} - {*get_available_reporting_integrations()}
-    missing |= {f"report_to {tracker}": tracker for tracker in trackers}
-    for option, package in missing.items():
+    for option, package in [*missing, *((f"report_to {one}", one) for one in trackers)]:
         raise ImportError(
             f"--{option} needs the package {package}, which is not installed. Install it with pip install "
             f"{package.replace('_', '-')}, or leave out the option."
         )
-    if "wandb" in training.report_to and training.process_index == 0 and not has_wandb_key():
-        raise ValueError(
-            "--report_to wandb needs a key, and none is configured. Run wandb login, set WANDB_API_KEY, or set "
-            "WANDB_MODE=offline to keep the run on this machine."
-        )
+    if "wandb" in training.report_to and training.process_index == 0:
+        import wandb
 
-
-def has_wandb_key() -> bool:
-    """Whether wandb can log in, or need not."""
-    import wandb
-
-    return wandb.setup().settings.mode not in ("online", "run") or bool(wandb.login(prompt=False, verify=False))
+        needs_key = wandb.setup().settings.mode in ("online", "run")
+        if needs_key and not wandb.login(prompt=False, verify=False):
+            raise ValueError(
+                "--report_to wandb needs a key, and none is configured. Run wandb login, set WANDB_API_KEY, or set "
+                "WANDB_MODE=offline to keep the run on this machine."
+            )
 
 
 def is_launched() -> bool:
