@@ -49,7 +49,7 @@ class Turns(TrainerCallback):
 def build(cls: type[GRPOTrainer], arguments: list[str], folder: Path) -> GRPOTrainer:
     """Return a trainer of a recipe. TRL's trainer takes the options that are its own."""
     job, training, model = read_job(read_ahead("train", [*arguments, "--output_dir", str(folder)]), "train")
-    rewards, dataset, _ = prepare_job(job, training, model)
+    rewards, dataset, _ = prepare_job(job, training)
     training.model_init_kwargs = {"dtype": model.dtype}
     trainer = cls(
         choose_model(model.model_name_or_path, job.dataset_name),

@@ -4,9 +4,11 @@ import json
 import re
 
 import pytest
+from datasets import Dataset
 
 from helpers.outside_data import read_outside_data
 from trl_grpo_rewards import demo
+from trl_grpo_rewards.cli.job import describe_sizes
 
 
 @pytest.mark.slow
@@ -61,17 +63,12 @@ def test_a_broken_reward_is_a_fault_and_a_wrong_option_is_wrong_use(command, tmp
 
 def test_judges_are_asked_on_demand_and_the_number_of_requests_is_said(command, server):
     server(score=7)
-    given = [
-        "check",
-        "--rewards",
-        f"boxed(evaluated=True) + judge(model='m', rubric='r', base_url='{server.base_url}')",
-    ]
+    judge = f"judge(model='m', rubric='r', base_url='{server.base_url}')"
+    given = ["check", "--rewards", f"boxed(evaluated=True) + {judge}"]
     assert command(*given).returncode == 0 and not server.messages
     shown = command(*given, "--judge").stdout
-    assert (
-        "judge: 18 requests about 3 rows of the dataset." in shown
-        and "right answers 0.700 and wrong ones 0.700" in " ".join(shown.split())
-    )
+    assert "judge: 18 requests about 3 rows of the dataset." in shown
+    assert "right answers 0.700 and wrong ones 0.700" in " ".join(shown.split())
     assert 0 < len(server.messages) <= 18  # an empty completion is not sent
     found = json.loads(command(*given, "--judge", "--json").stdout)
     assert any("Use a stronger judge" in text for text in found["warnings"])
@@ -84,26 +81,15 @@ def test_a_prior_that_the_dataset_lacks_is_named(command):
     )
 
 
-@pytest.mark.parametrize(
-    "rows, said",
-    [
-        (1, "1 problem to train on; none is held out."),
-        (19, "18 problems to train on; 1 is held out."),
-        (29, "27 problems to train on; 2 are held out."),
-    ],
-)
-def test_how_many_problems_are_held_out_is_said(command, tmp_path, rows, said):
-    (tmp_path / "q.jsonl").write_text(
-        "".join(f'{{"prompt": "{n} + {n}?", "solution": "{2 * n}"}}\n' for n in range(rows))
-    )
+def test_what_is_held_out_and_the_need_for_a_model_are_said(command, tmp_path):
+    rows = [f'{{"prompt": "{n} + {n}?", "solution": "{2 * n}"}}\n' for n in range(19)]
+    (tmp_path / "q.jsonl").write_text("".join(rows))
     batch = ["--per_device_train_batch_size", "8", "--gradient_accumulation_steps", "1"]
-    done = command("check", "--dataset_name", "q.jsonl", "--rewards", "boxed(evaluated=True)", *batch)
-    assert done.returncode == 0 and said in done.stdout
-
-
-def test_without_a_model_the_need_for_one_is_said(command, tmp_path):
-    (tmp_path / "q.jsonl").write_text("".join(f'{{"prompt": "{n} + {n}?", "solution": "{2 * n}"}}\n' for n in (4, 7)))
-    given = ["check", "--dataset_name", "q.jsonl", "--rewards", "boxed(evaluated=True)"]
+    given = ["check", "--dataset_name", "q.jsonl", "--rewards", "boxed(evaluated=True)", *batch]
     needed = "Set --model_name_or_path to check both. `train` needs it, too.\n"
-    assert needed in command(*given).stdout
+    shown = command(*given).stdout
+    assert "18 problems to train on; 1 is held out." in shown and needed in shown
     assert needed not in command(*given, "--model_name_or_path", demo.MODEL).stdout
+    one, two = (Dataset.from_dict({"prompt": ["a"] * count}) for count in (1, 2))
+    assert describe_sizes(one, None) == "1 problem to train on; none is held out."
+    assert describe_sizes(two, two) == "2 problems to train on; 2 are held out."

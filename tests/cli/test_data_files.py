@@ -4,7 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from trl_grpo_rewards.cli.datasets import load_problems
+from trl_grpo_rewards.cli.datasets import load_problems as load_job
+from trl_grpo_rewards.cli.job import JobArguments
+
+
+def load_problems(name, *, least_rows=0, needed=(), **options):
+    return load_job(JobArguments(dataset_name=name, **options), least_rows=least_rows, needed=needed)
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
@@ -13,7 +18,7 @@ def test_a_file_is_read_by_its_ending_with_its_own_separator(tmp_path, name, sep
     file = tmp_path / name
     lines = [f'"What is {number} + 1, really?"{separator}{number + 1}' for number in range(20)]
     file.write_text("\n".join([f"question{separator}answer", *lines]))
-    columns = {"prompt_column": "question", "solution_column": "answer", "test_size": 0}
+    columns = {"prompt_column": "question", "solution_column": "answer", "eval_prompts": 0}
     train, _ = load_problems(str(file), **columns)
     assert [*load_problems(None, data_files=[str(file)], **columns)[0]] == [*train]
     assert train["solution"][3] == 4 and train["prompt"][3][0]["content"] == "What is 3 + 1, really?"
@@ -50,14 +55,14 @@ def test_a_file_in_another_form_is_refused_with_a_remedy(tmp_path, monkeypatch, 
     monkeypatch.chdir(tmp_path)
     Path(name).write_bytes(content)
     with pytest.raises(ValueError, match=message):
-        load_problems(name, test_size=0, needed={"solution"})
+        load_problems(name, eval_prompts=0, needed={"solution"})
     assert capfd.readouterr().err == ""  # datasets logs errors of its own, and shows bars
 
 
 @pytest.mark.parametrize("start", ["", "\n", "\n\n", "\ufeff"])
 def test_empty_first_lines_and_spaces_in_values_are_read_as_they_are(tmp_path, start):
     (tmp_path / "a.csv").write_text(f"{start}prompt,solution\nf,    return 1\n\ng,    return 2\n")
-    assert load_problems(str(tmp_path / "a.csv"), test_size=0)[0]["solution"] == ["    return 1", "    return 2"]
+    assert load_problems(str(tmp_path / "a.csv"), eval_prompts=0)[0]["solution"] == ["    return 1", "    return 2"]
 
 
 @pytest.mark.parametrize(
@@ -68,4 +73,4 @@ def test_empty_first_lines_and_spaces_in_values_are_read_as_they_are(tmp_path, s
 )  # fmt: skip
 def test_spaces_before_quotes_and_empty_lines_are_no_part_of_a_value(tmp_path, content, solution):
     (tmp_path / "a.csv").write_text(content)
-    assert str(load_problems(str(tmp_path / "a.csv"), test_size=0)[0]["solution"][0]) == solution
+    assert str(load_problems(str(tmp_path / "a.csv"), eval_prompts=0)[0]["solution"][0]) == solution

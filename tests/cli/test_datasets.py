@@ -9,7 +9,13 @@ import pytest
 from datasets import Dataset, DatasetDict
 
 from trl_grpo_rewards import boxed
-from trl_grpo_rewards.cli.datasets import load_problems, read_options
+from trl_grpo_rewards.cli.datasets import load_problems as load_job
+from trl_grpo_rewards.cli.datasets import read_options
+from trl_grpo_rewards.cli.job import JobArguments
+
+
+def load_problems(name, *, least_rows=0, needed=(), **options):
+    return load_job(JobArguments(dataset_name=name, **options), least_rows=least_rows, needed=needed)
 
 
 ROWS = [{"question": f"What is {n} + 1?", "answer": f"{n} + 1 = {n + 1}\n#### {n + 1}"} for n in range(20)]
@@ -23,23 +29,23 @@ def jsonl(tmp_path):
 
 
 def test_without_a_name_it_is_the_bundled_task():
-    train, test = load_problems(None, test_size=8)
+    train, test = load_problems(None, eval_prompts=8)
     assert (len(train), len(test)) == (2048, 8)
     assert {row["prompt"][0]["content"] for row in train}.isdisjoint(row["prompt"][0]["content"] for row in test)
-    assert load_problems(None, test_size=0)[1] is None
+    assert load_problems(None, eval_prompts=0)[1] is None
 
 
 def test_a_bundled_dataset_is_made_by_its_name_and_options():
-    train, test = load_problems("demo.arithmetic", config='size=150,kinds=["1+1","1*1"]', test_size=8)
+    train, test = load_problems("demo.arithmetic", dataset_config='size=150,kinds=["1+1","1*1"]', eval_prompts=8)
     assert (len(train), len(test)) == (150, 8)
     questions = [{row["prompt"][0]["content"] for row in part} for part in (train, test)]
     assert questions[0].isdisjoint(questions[1])
     assert all(re.fullmatch(r"What is \d [+*] \d\?", one) for one in questions[0] | questions[1])
-    train, test = load_problems("demo.requests", config="size=30", test_size=4, system_prompt="Be brief.")
+    train, test = load_problems("demo.requests", dataset_config="size=30", eval_prompts=4, system_prompt="Be brief.")
     assert (len(train), len(test)) == (30, 4) and len(train[0]["prompt"]) == 2
-    assert len(load_problems("demo.programs", test_size=4)[1]) == 4
+    assert len(load_problems("demo.programs", eval_prompts=4)[1]) == 4
     with pytest.raises(ValueError, match="takes the options size, seed, kinds; got length. Change --dataset_config"):
-        load_problems("demo.arithmetic", config="length=3")
+        load_problems("demo.arithmetic", dataset_config="length=3")
 
 
 @pytest.mark.parametrize(
@@ -64,8 +70,8 @@ def test_what_is_no_option_is_refused(text):
 
 def test_files_become_conversations_with_a_solution(jsonl):
     columns = {"prompt_column": "question", "solution_column": "answer"}
-    train, test = load_problems("json", data_files=[jsonl], **columns, test_size=2, system_prompt="Be brief.")
-    assert [*load_problems("json", data_files=jsonl, **columns, test_size=2)[0]["solution"]] == [*train["solution"]]
+    train, test = load_problems("json", data_files=[jsonl], **columns, eval_prompts=2, system_prompt="Be brief.")
+    assert [*load_problems("json", data_files=jsonl, **columns, eval_prompts=2)[0]["solution"]] == [*train["solution"]]
     assert (len(train), len(test)) == (18, 2) and train.column_names == ["prompt", "solution"]
     row = train[0]
     assert [message["role"] for message in row["prompt"]] == ["system", "user"]
@@ -77,18 +83,18 @@ def test_files_become_conversations_with_a_solution(jsonl):
 def test_a_test_split_is_used_where_there_is_one(tmp_path):
     data = DatasetDict(train=Dataset.from_list(ROWS), test=Dataset.from_list(ROWS[:6]))
     data.save_to_disk(str(tmp_path / "saved"))
-    train, test = load_problems(str(tmp_path / "saved"), prompt_column="question", test_size=4)
+    train, test = load_problems(str(tmp_path / "saved"), prompt_column="question", eval_prompts=4)
     assert (len(train), len(test)) == (20, 4) and train.column_names == ["prompt", "answer"]
-    whole, none = load_problems(str(tmp_path / "saved"), prompt_column="question", test_size=0)
+    whole, none = load_problems(str(tmp_path / "saved"), prompt_column="question", eval_prompts=0)
     assert len(whole) == 20 and none is None
 
 
 def test_a_folder_of_files_and_conversations_are_read_as_they_are(tmp_path):
     asked = [{"prompt": [{"role": "user", "content": "2 + 2?"}], "prompt_id": n, "solution": n} for n in range(3)]
     (tmp_path / "train.jsonl").write_text("\n".join(map(json.dumps, asked)))
-    train, _ = load_problems(str(tmp_path), test_size=0)
+    train, _ = load_problems(str(tmp_path), eval_prompts=0)
     assert train.to_list() == asked
-    train, _ = load_problems(str(tmp_path), test_size=0, system_prompt="S", solution_column="prompt_id")
+    train, _ = load_problems(str(tmp_path), eval_prompts=0, system_prompt="S", solution_column="prompt_id")
     assert train[2] == {"prompt": [{"role": "system", "content": "S"}, *asked[2]["prompt"]], "solution": 2}
 
 
@@ -101,7 +107,7 @@ def test_a_folder_of_files_and_conversations_are_read_as_they_are(tmp_path):
         ({"name": "mixed"}, "files of one kind, but 'mixed' has 'a.jsonl' and 'b.csv', and .* such as --data_files mixed/a.jsonl"),
         ({"name": "broken.jsonl"}, "The files broken.jsonl cannot be read as json: line 1 of broken.jsonl is not JSON: .* Correct the files"),
         ({"name": "rows.dat"}, "known by its ending, but 'rows.dat' has none of .csv, .tsv, .* Save it in one of these formats, or correct its ending"),
-        ({"name": None, "config": "main"}, "dataset_config=main needs a dataset_name, but none is set. Set --dataset_name to the dataset"),
+        ({"name": None, "dataset_config": "main"}, "dataset_config=main needs a dataset_name, but none is set. Set --dataset_name to the dataset"),
         ({"data_files": ["missing.jsonl"]}, "There is no file 'missing.jsonl' in .* Correct --data_files"),
         ({"data_files": ["broken.jsonl"]}, "The files broken.jsonl cannot be read as json: "),
         ({"data_files": ["empty.jsonl"]}, "empty.jsonl has no rows. Add prompts"),
@@ -109,8 +115,8 @@ def test_a_folder_of_files_and_conversations_are_read_as_they_are(tmp_path):
         ({"solution_column": "question"}, "must be in two columns, but both are read from 'question'. Set --solution_column to another column; the dataset has 'question', 'answer'"),
         ({"solution_column": "gold"}, "no column 'gold' to read solutions from; the dataset has .*Name the column: --solution_column answer"),
         ({"data_files": ["renamed.jsonl"], "solution_column": "gold"}, "the dataset has 'question', 'reply'. Name the column: --solution_column reply"),
-        ({"train_split": "training"}, "has no split 'training'; it has 'train'. Choose one of them: --dataset_train_split train"),
-        ({"test_size": -1}, "eval_prompts must be at least 0; got -1"),
+        ({"dataset_train_split": "training"}, "has no split 'training'; it has 'train'. Choose one of them: --dataset_train_split train"),
+        ({"eval_prompts": -1}, "eval_prompts must be at least 0; got -1"),
         ({"data_files": ["null.jsonl"]}, "must be a text or a list of messages, but .* rows of the column 'question' contain nothing, such as row .*: None. Remove such rows"),
     ],
 )  # fmt: skip
@@ -124,7 +130,7 @@ def test_what_cannot_be_read_is_said_with_a_way_out(jsonl, tmp_path, monkeypatch
     Path("rows.dat").write_text("question;answer")
     Path("renamed.jsonl").write_text('{"question": "a", "reply": "1"}\n' * 9)
     Path("null.jsonl").write_text('{"question": "a"}\n{"question": null}\n' * 9)
-    given = {"name": "json", "data_files": [jsonl], "prompt_column": "question", "test_size": 4, **options}
+    given = {"name": "json", "data_files": [jsonl], "prompt_column": "question", "eval_prompts": 4, **options}
     given["data_files"] = None if "name" in options else given["data_files"]
     with pytest.raises(ValueError, match=message) as caught:
         load_problems(given.pop("name"), **given)
@@ -149,7 +155,7 @@ def test_a_bad_row_has_the_number_that_it_has_in_the_file(tmp_path):
 def test_a_bad_row_of_a_split_is_found_if_the_split_is_used(tmp_path):
     data = DatasetDict(train=Dataset.from_list(ROWS), test=Dataset.from_list([*ROWS, {"question": "", "answer": "1"}]))
     data.save_to_disk(str(tmp_path / "saved"))
-    assert len(load_problems(str(tmp_path / "saved"), prompt_column="question", test_size=0)[0]) == 20
+    assert len(load_problems(str(tmp_path / "saved"), prompt_column="question", eval_prompts=0)[0]) == 20
     with pytest.raises(ValueError, match="The split 'test' cannot be used. A prompt must .* such as row 21"):
         load_problems(str(tmp_path / "saved"), prompt_column="question")
 

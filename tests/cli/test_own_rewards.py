@@ -32,19 +32,9 @@ def tagged(completion, solution):
     return float(last("<answer>(.*?)</answer>", completion) == solution)
 
 
-@reward
-def after_hash_marks(completion, solution):
-    return float(last("#### (.*)$", completion) == solution)
-
-
 def after_mark_of_answer(completions, solution, **kwargs):
     texts = [completion[0]["content"] for completion in completions]
     return [float(last("Answer: (.*)$", text) == right) for text, right in zip(texts, solution)]
-
-
-@reward
-def plain_json(completion, solution):
-    return float(read(completion) is not None and read(completion) == read(solution))
 
 
 @reward
@@ -102,9 +92,7 @@ NEVER = (
     "rewards, column, values, said",
     [
         ("tagged()", "solution", NUMBERS, None),
-        ("after_hash_marks()", "solution", NUMBERS, None),
         ("after_mark_of_answer()", "solution", NUMBERS, None),
-        ("plain_json()", "solution", OBJECTS, None),
         ("right_fields()", "reply_fields", OBJECTS, None),
         ("boxed(evaluated=True) + tagged()", "solution", NUMBERS, None),
         ("secret()", "solution", NUMBERS, UNPAID),

@@ -31,7 +31,7 @@ MISTAKES = [
         ("--config", "--config: expected one argument. trl-grpo-rewards train --help lists the options."),
         ("--config gsm8k --rewards boxd()", "There is no reward 'boxd'. Did you mean 'boxed'?"),
         ("--max-steps 2.5", "--max_steps: invalid int value: '2.5'. trl-grpo-rewards train --help lists the options."),
-        ("--packing maybe", "--packing: invalid choice: 'maybe' (choose from 'true', 'false', "),
+        ("--packing maybe", "--packing: it must be one of true, false, yes, no, t, f, y, n, 1, 0; got 'maybe'. "),
         ("--report_to wandbb", "--report_to: it cannot be 'wandbb'. Did you mean wandb"),
         ("--data_files none.jsonl", "There is no file 'none.jsonl' in "),
         ("--dataset_name demo.arithmetik", "Did you mean --dataset_name demo.arithmetic? There is no dataset 'demo.ari"),

@@ -13,7 +13,7 @@ from ..checks.contract import check_readiness
 from ..checks.judges import check_judges
 from ..training.prompts import read_prior
 from . import console
-from .job import describe_sizes, knows_model, load_tokenizer, prepare_job, read_job
+from .job import choose_model, describe_sizes, load_tokenizer, prepare_job, read_job
 
 
 LEAST_FOUND = 0.9
@@ -28,10 +28,10 @@ def main(arguments: Sequence[str]) -> None:
                 results = try_labelled()
             sys.exit(show_results(results, is_json=job.json))
         with console.keep_stdout_for_json(job.json):
-            rewards, problems, held_out = prepare_job(job, training, model)
+            rewards, problems, held_out = prepare_job(job, training)
             read_prior(training.selective_prior, problems)
-            is_known = knows_model(model, job)
-            tokenizer, shape = load_tokenizer(model, training, job.dataset_name) if is_known else (None, None)
+            name = choose_model(model.model_name_or_path, job.dataset_name)
+            tokenizer, shape = load_tokenizer(name, model, training) if name else (None, None)
     with console.keep_stdout_for_json(job.json):
         found = check(rewards, problems, training, tokenizer, job.bad_golds, shape)
         found += [check_judges(rewards, problems)] if job.judge else []

@@ -1,15 +1,14 @@
 """Datasets of problems in the format of training, from the hub, from files or from the bundled task."""
 
 import contextlib
-import json
-import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from inspect import signature
 from itertools import chain
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import yaml
 from datasets import Dataset, DatasetDict, load_dataset, load_from_disk
 from datasets import logging as datasets_logging
 from datasets.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
@@ -19,59 +18,50 @@ from ..faults import PROMPT_COLUMNS, find_large_cells, find_prompt_faults
 from .job_files import BUNDLED, describe_broken_files, find_long_row, find_separator, name_format
 
 
+if TYPE_CHECKING:
+    from .job import JobArguments
+
+
 def load_problems(
-    name: str | None,
-    *,
-    config: str | None = None,
-    data_files: Sequence[str] | str | None = None,
-    train_split: str = "train",
-    test_split: str = "test",
-    prompt_column: str = "prompt",
-    solution_column: str = "solution",
-    system_prompt: str | None = None,
-    test_size: int = 64,
-    least_rows: int = 0,
-    needed: Collection[str] = (),
+    job: "JobArguments", *, least_rows: int = 0, needed: Collection[str] = ()
 ) -> tuple[Dataset, Dataset | None]:
     """Return problems for training and held-out ones. Without a test split, at most a tenth of the rows is held out."""
-    if test_size < 0:
-        raise ValueError(f"eval_prompts must be at least 0; got {test_size}. Set it to 0 to evaluate nothing.")
-    name, data_files = name_format(name, data_files)
-    if name is None and config:
+    if job.eval_prompts < 0:
+        raise ValueError(f"eval_prompts must be at least 0; got {job.eval_prompts}. Set it to 0 to evaluate nothing.")
+    name, files = name_format(job.dataset_name, job.data_files)
+    if name is None and job.dataset_config:
         raise ValueError(
-            f"dataset_config={config} needs a dataset_name, but none is set. Set --dataset_name to the dataset."
+            f"dataset_config={job.dataset_config} needs a dataset_name, but none is set. Set --dataset_name to the dataset."
         )
     if name is None or name in BUNDLED:
-        train, test = make_problems(BUNDLED[name or "demo.arithmetic"], read_options(config), test_size)
+        make = BUNDLED[name or "demo.arithmetic"]
+        train, test = make_problems(make, read_options(job.dataset_config), job.eval_prompts)
     else:
-        data = read_dataset(name, config, data_files)
-        used = [name for name in (train_split, *([test_split] if test_size else ())) if name in data]
+        data = read_dataset(name, job.dataset_config, files)
+        splits = (job.dataset_train_split, *([job.dataset_test_split] if job.eval_prompts else ()))
         try:  # before rows are held out, so that they have the numbers of the file
-            check_cells(data, used, prompt_column, solution_column)
+            check_cells(data, [split for split in splits if split in data], job)
         except UnicodeDecodeError as error:  # pyarrow reads JSON in any encoding, and decodes it later
-            raise ValueError(describe_broken_files(name, data_files or [name], str(error))) from None
-        train, test = split_dataset(data, name, train_split, test_split, test_size, least_rows)
-    for part in (train, test) if name is not None and name not in BUNDLED else ():
-        part.info.dataset_name = ", ".join(data_files) if data_files else name
-    train, test = (to_problems(part, prompt_column, solution_column, system_prompt, needed) for part in (train, test))
-    count = min(test_size, len(test))
+            raise ValueError(describe_broken_files(name, files or [name], str(error))) from None
+        train, test = split_dataset(data, name, job, least_rows)
+        for part in (train, test):
+            part.info.dataset_name = ", ".join(files) if files else name
+    train, test = (to_problems(part, job, needed) for part in (train, test))
+    count = min(job.eval_prompts, len(test))
     return train, test.select(range(count)) if count else None
 
 
 def read_options(text: str | None) -> dict[str, Any]:
-    """Return options such as `size=1000,seed=7` by name. A value that is not JSON is a text."""
-    options: dict[str, Any] = {}
-    for part in re.split(r",(?![^\[]*\])", text) if text else ():  # a list has commas of its own
-        name, sign, value = map(str.strip, part.partition("="))
-        if not name or not sign:
-            raise ValueError(
-                f"The configuration of this dataset must be options with values, joined by commas; got {text!r}. "
-                f"Write, for example, --dataset_config size=1000,seed=7."
-            )
-        try:
-            options[name] = json.loads(value)
-        except json.JSONDecodeError:
-            options[name] = value
+    """Return options such as `size=1000,seed=7` by name."""
+    try:
+        options: dict[str, Any] = yaml.safe_load(f"{{{(text or '').replace('=', ': ')}}}")
+    except yaml.YAMLError:
+        options = {"": None}
+    if None in [*options, *options.values()]:
+        raise ValueError(
+            f"The configuration of this dataset must be options with values, joined by commas; got {text!r}. "
+            f"Write, for example, --dataset_config size=1000,seed=7."
+        )
     return options
 
 
@@ -128,9 +118,8 @@ def quiet_datasets() -> Iterator[None]:
             enable_progress_bars()
 
 
-def split_dataset(
-    data: DatasetDict, name: str, train: str, test: str, test_size: int, least_rows: int
-) -> tuple[Dataset, Dataset]:
+def split_dataset(data: DatasetDict, name: str, job: "JobArguments", least_rows: int) -> tuple[Dataset, Dataset]:
+    train, test, size = job.dataset_train_split, job.dataset_test_split, job.eval_prompts
     if train not in data:
         raise ValueError(
             f"The dataset {name!r} has no split {train!r}; it has {', '.join(map(repr, data))}. "
@@ -140,21 +129,21 @@ def split_dataset(
         raise ValueError(
             f"Training needs prompts, but the split {train!r} of {name!r} has no rows. Add prompts to its files."
         )
-    if test_size == 0:
+    if size == 0:
         return data[train], data[train]
     if test in data and test != train:
         return data[train], data[test]
-    held_out = min(test_size, len(data[train]) // 10, len(data[train]) - least_rows)
+    held_out = min(size, len(data[train]) // 10, len(data[train]) - least_rows)
     if held_out < 1:
         return data[train], data[train].select([])
     parts = data[train].train_test_split(test_size=held_out, seed=0)
     return parts["train"], parts["test"]
 
 
-def check_cells(data: DatasetDict, splits: Sequence[str], prompt_column: str, solution_column: str) -> None:
+def check_cells(data: DatasetDict, splits: Sequence[str], job: "JobArguments") -> None:
     for split in splits:
-        large = find_large_cells(data[split], prompt_column, solution_column)
-        for fault in chain(large, find_prompt_faults(data[split], prompt_column)):
+        large = find_large_cells(data[split], job.prompt_column, job.solution_column)
+        for fault in chain(large, find_prompt_faults(data[split], job.prompt_column)):
             raise fault if len(data) == 1 else ValueError(f"The split {split!r} cannot be used. {fault}")
 
 
@@ -191,10 +180,9 @@ def is_question(value: Any) -> bool:
     return isinstance(value, str) and " " in value.strip()
 
 
-def to_problems(
-    data: Dataset, prompt_column: str, solution_column: str, system_prompt: str | None, needed: Collection[str] = ()
-) -> Dataset:
+def to_problems(data: Dataset, job: "JobArguments", needed: Collection[str]) -> Dataset:
     """Return the dataset with its prompts as messages and its columns renamed to `prompt` and `solution`."""
+    prompt_column, solution_column = job.prompt_column, job.solution_column
     names = data.column_names
     listed = ", ".join(map(repr, names))
     missing = {} if prompt_column in names else {"prompt": prompt_column}
@@ -218,7 +206,7 @@ def to_problems(
             data = data.remove_columns([new] if new in data.column_names else []).rename_column(old, new)
     if not len(data):
         return data
-    system = [{"role": "system", "content": system_prompt}] if system_prompt else []
+    system = [{"role": "system", "content": job.system_prompt}] if job.system_prompt else []
 
     def to_messages(batch: dict) -> dict:
         prompts = ([{"role": "user", "content": one}] if isinstance(one, str) else one for one in batch["prompt"])

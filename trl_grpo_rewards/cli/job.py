@@ -6,18 +6,16 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
 import torch
-import transformers
 from datasets import Dataset
 from transformers import AutoConfig, AutoTokenizer, PretrainedConfig, PreTrainedTokenizerBase
 from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
-from trl import GRPOConfig, ModelConfig, TrlParser, get_peft_config
+from trl import GRPOConfig, ModelConfig, TrlParser
 
 from .. import demo
 from ..checks.row_shapes import suggest_for
@@ -27,9 +25,9 @@ from ..faults import find_column_faults
 from ..function_rewards import find_functions
 from ..training.config import FilteredGRPOConfig, check_config, option
 from ..training.validation import check_named_options, unpack_rewards
-from .console import CommandParser, build_rewards
+from .console import CommandParser, build_rewards, count
 from .datasets import load_problems
-from .read_ahead import OWN, Option
+from .read_ahead import OWN, TRUTHS, Option
 
 
 DEPENDENCIES = r"(accelerate|datasets|peft|torch|transformers|trl)\b"
@@ -116,18 +114,18 @@ def list_options(command: str) -> list[Option]:
 
 def describe_option(action: argparse.Action, section: str) -> Option:
     spellings = [one for one in action.option_strings if "-" not in one[2:]]
-    kinds = {"int": "int", "float": "float", "string_to_bool": "bool"}
-    kind = kinds.get(getattr(action.type, "__name__", ""), "text")
+    kind = getattr(action.type, "__name__", "")
     default = getattr(action.default, "value", action.default)
     default = default if isinstance(default, (bool, int, float, str)) else None
     text, named = action.help, re.search(r"Supported values are (.*?)\.", action.help or "")
     choices = action.choices or NAMED.get(action.dest) or re.findall(r"'(\w+)'", named[1] if named else "")
+    choices = TRUTHS if kind == "string_to_bool" else [*map(str, choices)]
     if text == argparse.SUPPRESS or action.nargs == 0:
         text = None
     elif text and not (default is None or default is False or "default" in text.lower()):
-        shown = str(default).lower() if kind == "bool" else str(default).replace("%", "%%")
+        shown = str(default).lower() if choices == TRUTHS else str(default).replace("%", "%%")
         text += f" Default: {shown}."
-    return Option(spellings, action.dest, section, kind, action.nargs, [*map(str, choices)], default, text)
+    return Option(spellings, action.dest, section, kind, action.nargs, choices, default, text)
 
 
 def read_job(arguments: Sequence[str], command: str) -> tuple[Any, FilteredGRPOConfig, ModelConfig]:
@@ -136,13 +134,7 @@ def read_job(arguments: Sequence[str], command: str) -> tuple[Any, FilteredGRPOC
     parser = JobParser(command)
     if not torch.accelerator.is_available():
         parser.set_defaults(use_cpu=True, bf16=False)
-    try:
-        job, training, model = parser.parse_args_and_config(arguments)
-    except PackageNotFoundError:  # transformers checks the version of a package that an option needs
-        raise ImportError(
-            "--deepspeed needs the package deepspeed, which is not installed. Install it with pip install "
-            "'trl[deepspeed]', or leave out the option."
-        ) from None
+    job, training, model = parser.parse_args_and_config(arguments)
     return job, training, model
 
 
@@ -150,45 +142,18 @@ BUNDLED_MODELS = {None: demo.MODEL, "demo.arithmetic": demo.MODEL, "demo.program
 """The bundled model for each bundled dataset."""
 
 
-def choose_model(model: str | None, dataset: str | None) -> str:
-    """Return the model, which by default is the bundled one for the dataset."""
-    return model or BUNDLED_MODELS.get(dataset, demo.MODEL)
+def choose_model(model: str | None, dataset: str | None) -> str | None:
+    """Return the model, which by default is the one bundled for the dataset, if there is one."""
+    return model or BUNDLED_MODELS.get(dataset)
 
 
-def knows_model(model: ModelConfig, job: JobArguments) -> bool:
-    """Whether a model is set, or one is bundled for the dataset."""
-    return model.model_name_or_path is not None or job.dataset_name in BUNDLED_MODELS
-
-
-def check_model(model: ModelConfig, job: JobArguments) -> None:
-    if not knows_model(model, job):
-        dataset = ", ".join(job.data_files or [str(job.dataset_name)])
-        raise ValueError(
-            f"The dataset {dataset!r} needs --model_name_or_path, because the bundled models know only their own tasks. "
-            f"To try a bundled model, set it to {demo.MODEL}."
-        )
-
-
-def prepare_job(
-    job: JobArguments, training: FilteredGRPOConfig, model: ModelConfig
-) -> tuple[Reward, Dataset, Dataset | None]:
+def prepare_job(job: JobArguments, training: FilteredGRPOConfig) -> tuple[Reward, Dataset, Dataset | None]:
     """Return the rewards and the datasets for training and evaluation. Errors are raised before anything large loads."""
     check_config(training)
     rewards = build_rewards(job.rewards, job.import_modules)
     with training.main_process_first():  # the other processes read its cache
-        train_dataset, eval_dataset = load_problems(
-            job.dataset_name,
-            config=job.dataset_config,
-            data_files=job.data_files,
-            train_split=job.dataset_train_split,
-            test_split=job.dataset_test_split,
-            prompt_column=job.prompt_column,
-            solution_column=job.solution_column,
-            system_prompt=job.system_prompt,
-            test_size=job.eval_prompts,
-            least_rows=(training.generation_batch_size or 0) // training.num_generations,
-            needed=rewards.columns,
-        )
+        least_rows = (training.generation_batch_size or 0) // training.num_generations
+        train_dataset, eval_dataset = load_problems(job, least_rows=least_rows, needed=rewards.columns)
     reward_funcs, _ = unpack_rewards(rewards, training)
     for fault in find_column_faults(train_dataset, find_functions(rewards)):
         raise ValueError(name_option(fault, job, train_dataset)) if isinstance(fault, MissingColumn) else fault
@@ -215,8 +180,8 @@ def name_option(fault: MissingColumn, job: JobArguments, dataset: Dataset) -> st
 def describe_sizes(train_dataset: Dataset, eval_dataset: Dataset | None) -> str:
     """Return how many problems there are, which small files make worth reading."""
     held_out = 0 if eval_dataset is None else len(eval_dataset)
-    problems = f"{len(train_dataset):,} problem{'' if len(train_dataset) == 1 else 's'} to train on"
-    return f"{problems}; {f'{held_out:,}' if held_out else 'none'} {'are' if held_out > 1 else 'is'} held out."
+    held = f"{f'{held_out:,}' if held_out else 'none'} {'are' if held_out > 1 else 'is'} held out."
+    return f"{count(len(train_dataset), 'problem')} to train on; {held}"
 
 
 def describe_steps(args: FilteredGRPOConfig) -> str:
@@ -224,18 +189,16 @@ def describe_steps(args: FilteredGRPOConfig) -> str:
     completions, size, parts = args.generation_batch_size or 0, args.num_generations, args.gradient_accumulation_steps
     steps = Fraction((args.steps_per_generation or parts) * args.num_iterations, parts)
     learned = args.per_device_train_batch_size * args.world_size * parts
-    prompts = f"{completions // size:,} prompt{'s' * (completions != size)}"
     return (
-        f"A generation samples {prompts} with {size} completions each ({completions:,}), for {steps} step"
-        f"{'s' * (steps > 1)}. A step is one update of the weights, from {learned:,} completions."
+        f"A generation samples {count(completions // size, 'prompt')} with {size} completions each ({completions:,}), for "
+        f"{steps} step{'s' * (steps > 1)}. A step is one update of the weights, from {learned:,} completions."
     )
 
 
 def load_tokenizer(
-    model: ModelConfig, training: FilteredGRPOConfig, dataset: str | None = None
+    name: str, model: ModelConfig, training: FilteredGRPOConfig
 ) -> tuple[PreTrainedTokenizerBase, PretrainedConfig]:
-    """Return the tokenizer and the configuration of the model without its weights. LoRA must find modules to change."""
-    name = choose_model(model.model_name_or_path, dataset)
+    """Return the tokenizer and the configuration of the model without its weights."""
     try:
         trusted = any(getattr(options, "trust_remote_code", False) for options in (model, training))  # TRL moved it
         given = {"revision": model.model_revision, "trust_remote_code": trusted}
@@ -248,25 +211,4 @@ def load_tokenizer(
             f"The tokenizer of the model {name!r} cannot be loaded: {reason}. Give the name of a model on the hub or the "
             f"folder of a model: --model_name_or_path."
         ) from None
-    check_lora(model, name, shape)
     return tokenizer, shape
-
-
-def check_lora(model: ModelConfig, name: str, config: PretrainedConfig) -> None:
-    """Check that LoRA would change a module of the model, by building the model without its weights."""
-    options = get_peft_config(model)
-    if options is None or options.target_modules in (None, "all-linear"):
-        return
-    architecture = getattr(transformers, (config.architectures or ["-"])[0], None)
-    if architecture is None:  # code from the hub
-        return
-    from peft.tuners.tuners_utils import check_target_module_exists  # an optional package
-
-    with torch.device("meta"):
-        modules = dict(architecture(config).named_modules())
-    if not any(check_target_module_exists(options, key) for key in modules):
-        linear = {key.split(".")[-1]: None for key, one in modules.items() if isinstance(one, torch.nn.Linear)}
-        raise ValueError(
-            f"--lora_target_modules must match modules of the model {name!r}; got {options.target_modules!r}. Name at least "
-            f"two of {', '.join(linear)}, or write all-linear."
-        )

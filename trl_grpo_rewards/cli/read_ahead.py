@@ -44,8 +44,8 @@ SHORT = 60
 TRUTHS = ["true", "false", "yes", "no", "t", "f", "y", "n", "1", "0"]
 """The values of a switch that the parser of transformers accepts."""
 
-KINDS: dict[str, Any] = {"int": int, "float": float, "bool": str.lower}
-"""What reads the values of an option of each kind. Other values are texts."""
+KINDS: dict[str, Any] = {"int": int, "float": float}
+"""What reads the values of an option by the name of its type. Other values are texts."""
 
 
 class Option(NamedTuple):
@@ -54,7 +54,7 @@ class Option(NamedTuple):
     spellings: list[str]
     name: str
     section: str
-    kind: str  # int, float, bool or text
+    kind: str  # the name of its type
     nargs: str | int | None
     choices: list[str]
     default: Any
@@ -91,7 +91,7 @@ def find_table() -> tuple[Path, str]:
 
 def choose(known: Sequence[str], value: str) -> str:
     """Return a value that is one of those known. Hubs have others, with a slash."""
-    if value.removeprefix("paged|") in known or "/" in value:
+    if value.lower().removeprefix("paged|") in known or "/" in value:
         return value
     close = get_close_matches(value, known, n=3)
     raise argparse.ArgumentTypeError(
@@ -121,20 +121,19 @@ def build_parser(command: str, options: Sequence[Option], *, shows_all: bool = T
     config.completer = lambda **_: recipes  # type: ignore[attr-defined]  # of argcomplete
     groups = {option.section: parser.add_argument_group(option.section) for option in options}
     for option in options:
-        known = TRUTHS if option.kind == "bool" else option.choices
-        values = ",".join(known[:2] if option.kind == "bool" else known)
-        form: dict[str, Any] = {"action": "store_const", "const": "false"}
-        if option.nargs != 0:
-            metavar = f"{{{values}}}" if 0 < len(values) <= SHORT else "TEXT" if option.kind == "text" else "NUMBER"
-            read = partial(choose, option.choices) if option.choices else KINDS.get(option.kind)
-            form = {"nargs": option.nargs, "metavar": metavar, "type": read}
-            form |= {"choices": TRUTHS} if option.kind == "bool" else {}
-            form |= {"action": "extend"} if option.nargs == "+" else {"const": "true"} if option.nargs == "?" else {}
+        values = ",".join(option.choices[:2] if option.choices == TRUTHS else option.choices)
+        metavar = f"{{{values}}}" if 0 < len(values) <= SHORT else "NUMBER" if option.kind in KINDS else "TEXT"
+        read = partial(choose, option.choices) if option.choices else KINDS.get(option.kind)
+        form: dict[str, Any] = {"nargs": option.nargs, "metavar": metavar, "type": read}
+        form |= {"action": "extend"} if option.nargs == "+" else {"const": "true"} if option.nargs == "?" else {}
         shown = option.help if shows_all or option.section in OWN else None
         added = groups[option.section].add_argument(
-            *option.spellings, dest=option.name, help=shown or argparse.SUPPRESS, **form
+            *option.spellings,
+            dest=option.name,
+            help=shown or argparse.SUPPRESS,
+            **({"action": "store_const", "const": "false"} if option.nargs == 0 else form),
         )
-        added.completer = lambda known=known, **_: known  # type: ignore[attr-defined]
+        added.completer = lambda choices=option.choices, **_: choices  # type: ignore[attr-defined]
     return parser
 
 
@@ -153,7 +152,7 @@ def read_line(command: str, arguments: Sequence[str]) -> tuple[dict[str, Any], l
     options = load_options(command)
     parser = build_parser(command, options, shows_all="--help-all" in arguments)
     given = {name: value for name, value in vars(parser.read(arguments)).items() if value is not None}
-    if given.get("selftest", "false") not in TRUTHS[1::2] and (others := {*given} - {"selftest", "json"}):
+    if given.get("selftest", "false").lower() not in TRUTHS[1::2] and (others := {*given} - {"selftest", "json"}):
         raise ValueError(
             f"--selftest checks the labelled rewards of this package, and takes no option except --json; got "
             f"--{', --'.join(sorted(others))}. Leave out either."

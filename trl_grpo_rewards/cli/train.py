@@ -18,6 +18,7 @@ from transformers.integrations import get_available_reporting_integrations
 from transformers.trainer_callback import ProgressCallback
 from trl import ModelConfig, get_peft_config, get_quantization_config
 
+from .. import demo
 from ..checks import check, verdict
 from ..distributed import count_cores
 from ..errors import CheckpointMismatch
@@ -28,7 +29,7 @@ from ..training.config import FilteredGRPOConfig
 from ..training.trainer import FilteredGRPOTrainer
 from .callbacks import BeforeAndAfter, Interrupts, ReportWriter, RewardProgress, is_cut_short
 from .console import FAULTY, INTERRUPTED, end, exit_on, exit_on_reward_error
-from .job import check_model, choose_model, describe_sizes, describe_steps, load_tokenizer, prepare_job, read_job
+from .job import choose_model, describe_sizes, describe_steps, load_tokenizer, prepare_job, read_job
 from .job_files import FROM_WEIGHTS, choose_checkpoint
 
 
@@ -52,9 +53,14 @@ def main(arguments: Sequence[str]) -> None:
         if training.process_index == 0:
             check_writable(Path(training.output_dir))
         training.resume_from_checkpoint = choose_checkpoint(training.output_dir, training.resume_from_checkpoint)
-        check_model(model, job)
-        rewards, train_dataset, eval_dataset = prepare_job(job, training, model)
-        tokenizer, shape = load_tokenizer(model, training, job.dataset_name)
+        if (name := choose_model(model.model_name_or_path, job.dataset_name)) is None:
+            dataset = ", ".join(job.data_files or [str(job.dataset_name)])
+            raise ValueError(
+                f"The dataset {dataset!r} needs --model_name_or_path, because the bundled models know only their own tasks. "
+                f"To try a bundled model, set it to {demo.MODEL}."
+            )
+        rewards, train_dataset, eval_dataset = prepare_job(job, training)
+        tokenizer, shape = load_tokenizer(name, model, training)
     if training.process_index == 0:
         sizes = describe_sizes(train_dataset, eval_dataset)[:-1]
         print(f"{sizes}; {describe_processes(training)}", describe_steps(training), sep="\n", flush=True)
@@ -72,7 +78,7 @@ def main(arguments: Sequence[str]) -> None:
             )
         sys.exit(FAULTY)
     with exit_on(ValueError, ImportError, OSError):  # weights that are missing, packages that a model needs
-        trainer = build_trainer(training, model, rewards, train_dataset, eval_dataset, job.dataset_name)
+        trainer = build_trainer(name, training, model, rewards, train_dataset, eval_dataset)
     trainer.run["job"] = asdict(job)
     evaluation, progress = BeforeAndAfter(trainer), RewardProgress()
     trainer.add_callback(Interrupts())
@@ -149,12 +155,12 @@ def end_when_interrupted(trainer: FilteredGRPOTrainer) -> Iterator[None]:
 
 
 def build_trainer(
+    name: str,
     training: FilteredGRPOConfig,
     model: ModelConfig,
     rewards: Reward,
     train_dataset: Dataset,
     eval_dataset: Dataset | None,
-    dataset: str | None = None,
 ) -> FilteredGRPOTrainer:
     training.model_init_kwargs = {
         "revision": model.model_revision,
@@ -163,7 +169,7 @@ def build_trainer(
         **(training.model_init_kwargs or {}),
     }
     return FilteredGRPOTrainer(
-        choose_model(model.model_name_or_path, dataset),
+        name,
         rewards,
         args=training,
         train_dataset=train_dataset,
