@@ -5,66 +5,39 @@ import re
 from types import SimpleNamespace
 
 import pytest
-import torch
-from pandas import Series
+from pandas import DataFrame, Series
 
 from helpers.made_runs import record, written
 from helpers.runs import small_config
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, tags
-from trl_grpo_rewards.cli.callbacks import BeforeAndAfter, ReportWriter, RewardProgress, describe_change, measure
+from trl_grpo_rewards.cli.callbacks import (
+    BeforeAndAfter,
+    Measurement,
+    ReportWriter,
+    RewardProgress,
+    describe_change,
+    measure,
+)
 from trl_grpo_rewards.records.files import GroupWriter
-
-
-ARGS = SimpleNamespace(enable_jit_checkpoint=False)
-
-
-class Trainer:
-    """What the callbacks ask of a trainer, with metrics of our choice."""
-
-    reward_func_names = ["boxed", "tags"]
-    state = SimpleNamespace(global_step=7, max_steps=7)
-
-    def __init__(self, accuracy, dead=0.25, completions=("4", "5", "6")):
-        self.metrics = {
-            "eval_rewards/boxed/mean": accuracy,
-            "eval_rewards/tags/mean": 0.5,
-            "eval_reward": accuracy + 0.1,
-            **({} if dead is None else {"eval_groups/dead": dead}),
-        }
-        prompts = [[{"role": "user", "content": text}] for text in ("2 + 2?", "2 + 2?", "3 + 3?")]
-        answers = [[{"role": "assistant", "content": text}] for text in completions]
-        self._logs = {"prompt": prompts, "completion": answers}
-
-    def _score(self, boxed, tags):
-        rewards = torch.tensor([boxed, tags]).T[None]
-        return SimpleNamespace(rewards=rewards, totals=rewards.sum(2))
-
-    def evaluate(self):
-        accuracy = self.metrics["eval_rewards/boxed/mean"]
-        self._score([accuracy] * 2, [0.0, 1.0])
-        self._score([2 * accuracy, math.nan], [0.5, 0.5])
-        return self.metrics
-
-
-def test_a_measurement_has_a_row_of_each_reward_and_a_completion_of_each_prompt():
-    measured = measure(Trainer(0.75))
-    assert measured.rows == {"boxed": 0.75, "tags": 0.5, "reward": 0.85, "dead groups": 0.25}
-    assert measured.completions == {"2 + 2?": "4", "3 + 3?": "6"}
-    assert measured.means.to_dict("list") == {"boxed": [0.75, 1.5], "tags": [0.5, 0.5], "reward": [1.25, 2.0]}
 
 
 @pytest.mark.parametrize("dead, begun, first", [(0.25, 0, "before"), (None, 6, "step 6")])
 def test_the_report_compares_the_end_with_the_beginning(dead, begun, first):
-    trainer = Trainer(0.25, dead)
-    callback = BeforeAndAfter(trainer)
-    callback.on_train_begin(ARGS, SimpleNamespace(global_step=begun), None)
-    trainer.metrics, trainer._logs = Trainer(0.75, dead).metrics, Trainer(0.75, dead, ("four", "5", "six"))._logs
-    callback.on_train_end(ARGS, trainer.state, None)
+    callback = BeforeAndAfter(SimpleNamespace(state=SimpleNamespace(global_step=7)))
+    callback.first_step, callback.seconds = begun, 0.4
+    callback.before, callback.after = (
+        Measurement(
+            {"boxed": accuracy, "tags": 0.5, "reward": accuracy + 0.1, "dead groups": dead},
+            {"2 + 2?": text, "3 + 3?": "6"},
+            DataFrame({"boxed": [accuracy, 2 * accuracy], "tags": [0.5, 0.5], "reward": [1.0, math.nan]}),
+        )
+        for accuracy, text in ((0.25, "4"), (0.75, "four"))
+    )
     shown = callback.report(examples=1)
     rows = {line[:17].strip(): line[17:].split() for line in shown.splitlines() if line[17:].strip()}
     assert rows["boxed"] == ["0.250", "0.750", "+0.750", "±", "0.490"]
     assert rows["tags"] == ["0.500", "0.500", "+0.000", "±", "0.000"]
-    assert rows["reward"][:2] == ["0.350", "0.850"] and ("dead groups" in rows) == (dead is not None)
+    assert rows["reward"] == ["0.350", "0.850"] and ("dead groups" in rows) == (dead is not None)
     assert shown.startswith("Trained to step 7 in 0 s.") and "3 + 3?" not in shown
     assert shown.endswith(f"2 + 2?\n  {first}: 4\n  after:  four")
     assert re.search(f"^held-out problems +{first} +after", shown, re.MULTILINE)
@@ -84,8 +57,8 @@ def test_prompts_are_paired_over_all_batches_of_an_evaluation(tmp_path):
         demo.MODEL, boxed() + tags("think"), args=args, train_dataset=problems, eval_dataset=problems
     )
     first, second = measure(trainer), measure(trainer)
-    assert first.means.shape == (6, 3) and [*first.means] == ["boxed", "tags", "reward"]
-    assert [*first.completions] == [*second.completions]  # the same order
+    assert first.means.shape == (6, 3) and [*first.completions] == [*second.completions]  # the same order
+    assert {**first.rows, **first.means.mean()} == pytest.approx(first.rows) and len(first.rows) == 4
 
 
 def test_the_progress_bar_has_the_reward_and_the_share_of_dead_groups():

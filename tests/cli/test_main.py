@@ -21,12 +21,6 @@ def test_the_command_is_installed_and_lists_its_subcommands(command):
     assert command("--version").stdout.strip() == version("trl_grpo_rewards")
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_each_subcommand_has_help(command, name):
-    shown = command(name, "--help")
-    assert shown.returncode == 0 and f"usage: trl-grpo-rewards {name} " in shown.stdout
-
-
 @pytest.mark.parametrize(
     "line, is_buffered",
     [("--help", True), ("--help", False), ("score rows.jsonl", False), ("score rows.jsonl --json", True)],

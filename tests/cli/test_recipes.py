@@ -90,11 +90,6 @@ def test_a_recipe_that_cannot_be_read_is_one_sentence(recipe, problem, tmp_path,
     assert run.returncode == 2 and problem in run.stderr and run.stderr.count("\n") == 1
 
 
-def test_a_recipe_that_does_not_exist_is_refused_with_the_names_of_the_others():
-    with pytest.raises(ValueError, match="no file 'gms8k', and the recipes are addition, .*gsm8k.* Choose one"):
-        read(["--config", "gms8k"])
-
-
 @pytest.mark.parametrize("name", [name for name in sorted(RECIPES) if name.startswith("smollm2")])
 def test_the_recipes_of_a_small_model_pass_the_check_without_it(name, tmp_path, capsys):
     rows = tmp_path / "problems.jsonl"

@@ -87,24 +87,32 @@ def test_the_difference_is_counted_both_ways(answers, score):
 
 
 @pytest.mark.slow
-def test_a_run_is_scored_again_from_its_records_alone(config, problems, server, tmp_path, score, capsys):
-    cached = server(score=3).judge(cache=str(tmp_path / "verdicts"))
+def test_a_run_is_scored_again_from_its_folder_alone(config, problems, server, tmp_path, score, capsys, monkeypatch):
+    (tmp_path / "mine_to_repeat.py").write_text(
+        "from trl_grpo_rewards import reward\n\n@reward\ndef wordy(completion, *, most: int = 9):\n"
+        "    return float(len(completion) > most)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    from mine_to_repeat import wordy
+
+    judge = schedule(server(score=3).judge(cache=str(tmp_path / "verdicts")), steps=((0, 0.0), (3, 0.9)))
     rewards = (
-        boxed() + 0.1 * length(20) + 0.3 * tags("think", partial=True) + schedule(cached, steps=((0, 0.0), (3, 0.9)))
+        boxed(evaluated=True) - 0.1 * wordy(most=7) + 0.1 * length(20) + 0.3 * tags("think", partial=True) + judge
     )
-    trainer = FilteredGRPOTrainer(
-        demo.MODEL, rewards, args=config(max_steps=3, log_completions=True), train_dataset=problems
-    )
+    args = config(max_steps=3, log_completions=True)
+    trainer = FilteredGRPOTrainer(demo.MODEL, rewards, args=args, train_dataset=problems)
     trainer.train()
-    asked = server.calls
+    asked, folder = server.calls, trainer.args.output_dir
+    assert json.loads(Path(folder, "run.json").read_text())["modules"] == ["mine_to_repeat"]
     capsys.readouterr()  # the tables of the run
-    shown = score(str(rewards), trainer.args.output_dir, "--details")
-    table = {line.split()[0]: line for line in shown.splitlines()[1:6]}
-    assert {*table} == {"boxed", "length", "tags", "judge", "total"} and server.calls == asked
-    assert all(table[name].split()[-2] == "100.0%" for name in ("boxed", "length", "tags", "judge"))
-    assert "6 groups" in shown
+    command = [sys.executable, "-m", "trl_grpo_rewards.cli", "score", folder, "--details", "--trust"]
+    command += ["--import", "mine_to_repeat"]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)  # nothing is imported
+    rows = {line.split()[0]: line.split()[-2] for line in run.stdout.splitlines()[1:6]}
+    assert rows == dict.fromkeys(["boxed", "wordy", "length", "tags", "judge"], "100.0%"), run.stderr  # as recorded
+    assert "6 groups" in run.stdout and server.calls == asked
     # the same rows from TRL's own table, which has no columns of the dataset
-    table = next(Path(trainer.args.output_dir, "completions").glob("*_00003.parquet"))
+    table = next(Path(folder, "completions").glob("*_00003.parquet"))
     assert "2 groups" in score("tags('think')", table)
     assert "needs the column 'solution'" in score("boxed()", table, fails=True)
 
@@ -159,35 +167,6 @@ def test_modules_are_imported_wherever_the_command_line_names_them(answers, comm
     arguments[place:place] = ["--import", names[0], "--import", names[1]]
     run = command("score", *arguments)
     assert run.returncode == 0 and f"{names[1]}  1.000" in run.stdout
-
-
-@pytest.mark.slow
-def test_a_run_is_scored_again_with_its_own_rewards_from_its_folder_alone(config, problems, tmp_path, monkeypatch):
-    (tmp_path / "mine_to_repeat.py").write_text(
-        "from trl_grpo_rewards import reward\n\n@reward\ndef wordy(completion, *, most: int = 9):\n"
-        "    return float(len(completion) > most)\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    from mine_to_repeat import wordy
-
-    rewards = boxed(evaluated=True) - 0.1 * wordy(most=7)
-    trainer = FilteredGRPOTrainer(demo.MODEL, rewards, args=config(max_steps=2), train_dataset=problems)
-    trainer.train()
-    folder = trainer.args.output_dir
-    assert json.loads(Path(folder, "run.json").read_text())["modules"] == ["mine_to_repeat"]
-    command = [
-        sys.executable,
-        "-m",
-        "trl_grpo_rewards.cli",
-        "score",
-        folder,
-        "--details",
-        "--import",
-        "mine_to_repeat",
-    ]
-    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)  # nothing is imported
-    rows = {line.split()[0]: line.split()[-2] for line in run.stdout.splitlines()[1:3]}
-    assert run.returncode == 0 and rows == {"boxed": "100.0%", "wordy": "100.0%"}  # the scores that the run recorded
 
 
 def describe_run(folder, rewards, modules=()):

@@ -32,6 +32,21 @@ def train_forked(*arguments, cwd):
     return Forked("train", *arguments, cwd=cwd).wait()
 
 
+def write_reward(folder, step: int, does: str, before: str = "") -> list[str]:
+    """Write a reward that does something in a step, and return the options of a run with it."""
+    (folder / "mine.py").write_text(f"""
+import os, signal
+from trl_grpo_rewards import reward
+{before}
+@reward(batched=True)
+def mine(completions: list, trainer_state) -> list[float]:
+    if trainer_state.global_step == {step}:
+        {does}
+    return [0.0] * len(completions)
+""")
+    return [*SMALL, "--import", "mine", "--rewards", "mine()", "--no_check", "--eval_prompts", "0"]
+
+
 @pytest.mark.slow
 def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path, command):
     run = Forked(accelerate_cli.__file__, "launch", SCRIPTS / "train.py", *SHORT, cwd=tmp_path).wait()
@@ -100,15 +115,7 @@ def test_one_command_starts_and_continues_whenever_it_was_interrupted(tmp_path):
 
 @pytest.mark.slow
 def test_a_run_that_saves_weights_only_is_not_continued(tmp_path, command):
-    (tmp_path / "stopping.py").write_text(
-        "from trl_grpo_rewards import reward\n\n\n"
-        "@reward(batched=True)\n"
-        "def stops(completions: list, trainer_state) -> list[float]:\n"
-        "    if trainer_state.global_step == 1:\n"
-        "        raise KeyboardInterrupt\n"
-        "    return [0.0] * len(completions)\n"
-    )
-    options = [*SMALL, "--import", "stopping", "--rewards", "stops()", "--no_check", "--eval_prompts", "0"]
+    options = write_reward(tmp_path, 1, "raise KeyboardInterrupt")
     options += ["--save_steps", "1", "--save_only_model", "true", "--resume_from_checkpoint", "auto"]
     stopped, again = command("train", *options), command("train", *options)
     said = (
@@ -122,27 +129,13 @@ def test_a_run_that_saves_weights_only_is_not_continued(tmp_path, command):
 
 @pytest.mark.slow
 def test_sigterm_while_an_object_is_deleted_ends_the_run_and_a_warning_has_a_line_of_its_own(tmp_path):
-    (tmp_path / "mine.py").write_text(
-        "import os, signal\n"
-        "from trl_grpo_rewards import reward\n\n\n"
-        "class Deleted:\n"
-        "    def __del__(self):\n"
-        "        os.kill(os.getpid(), signal.SIGTERM)\n\n\n"
-        "@reward(batched=True)\n"
-        "def interrupts(completions: list, trainer_state) -> list[float]:\n"
-        "    if trainer_state.global_step == 6:\n"
-        "        Deleted()\n"
-        "    return [0.0] * len(completions)\n"
-    )
-    options = [*SMALL, "--import", "mine", "--rewards", "interrupts()", "--no_check", "--eval_prompts", "0"]
+    deleted = "class Deleted:\n    def __del__(self):\n        os.kill(os.getpid(), signal.SIGTERM)\n"
+    options = write_reward(tmp_path, 6, "Deleted()", before=deleted)
     run = train_forked(*options, "--max_steps", "100", cwd=tmp_path)
-    said = "There is no checkpoint (save_steps is "
-    assert run.returncode == 130 and re.search(rf"Interrupted at step [67]\. {re.escape(said)}", run.stderr), (
-        run.stderr
-    )
-    assert re.search(
-        "^interrupts teaches nothing at the end. No group was live in steps 1–5", run.stderr, re.MULTILINE
-    ), run.stderr
+    said = r"Interrupted at step [67]\. There is no checkpoint \(save_steps is "
+    assert run.returncode == 130 and re.search(said, run.stderr), run.stderr
+    warned = "^mine teaches nothing at the end. No group was live in steps 1–5"
+    assert re.search(warned, run.stderr, re.MULTILINE), run.stderr
     assert run.stderr.count("No group was live") == 1
 
 
