@@ -15,7 +15,7 @@ from datasets.utils import are_progress_bars_disabled, disable_progress_bars, en
 
 from ..errors import SOLUTION_COLUMNS
 from ..faults import PROMPT_COLUMNS, find_large_cells, find_prompt_faults
-from .job_files import BUNDLED, describe_broken_files, find_long_row, find_separator, name_format
+from .job_files import BUNDLED, check_rows, describe_broken_files, find_separator, name_format
 
 
 if TYPE_CHECKING:
@@ -83,8 +83,8 @@ def read_dataset(name: str, config: str | None, data_files: Sequence[str] | None
     if name == "csv" and data_files and Path(data_files[0]).is_file() and not data_files[0].endswith(".gz"):
         separator, has_spaces = find_separator(data_files[0])
         options = {"sep": separator, "skipinitialspace": has_spaces}
-        if (fault := find_long_row(data_files[0], separator, has_spaces, count=2)) is not None:
-            raise ValueError(fault)  # pandas would take the first column as an index
+        with contextlib.suppress(UnicodeDecodeError):  # which is said later
+            check_rows(data_files[0], separator, has_spaces, count=2)  # pandas would take the first column as an index
     try:
         if (Path(name) / "dataset_dict.json").exists() or (Path(name) / "state.json").exists():
             loaded = load_from_disk(name)

@@ -170,64 +170,64 @@ def find_separator(file: str) -> tuple[str, bool]:
     return separator, f"{separator} " in heads
 
 
-def find_unreadable(file: str) -> str | None:
-    """Return what keeps a local text file from being read, and what to do, or None."""
-    try:
-        with open(file, "rb") as start:
-            first = start.read(8)
-        if ending := next((ending for sign, ending in SIGNATURES.items() if first.startswith(sign)), None):
-            new = f"{file}.gz" if ending == "gz" else str(Path(file).with_suffix(f".{ending}"))
-            return (
-                f"The ending of a file must fit what it contains, but {file} is {ending}. Rename it to {quote(new)}."
-            )
-        with open(file, encoding="utf-8") as lines:
-            for _ in lines:
-                pass
-    except UnicodeDecodeError:
-        return f"A file must be text in UTF-8, but {file} has another encoding. Save it as UTF-8."
-    except OSError:
-        return None
-    return None if Path(file).stat().st_size else f"A file must have rows, but {file} has no rows. Add prompts to it."
-
-
-def find_long_row(file: str, separator: str, has_spaces: bool, count: int | None = None) -> str | None:
-    """Return which of the first rows of a CSV file has more fields than its heads, and what to do, or None."""
+def check_rows(file: str, separator: str, has_spaces: bool, count: int | None = None) -> None:
+    """Raise an error if one of the first rows of a CSV file has more fields than its heads."""
     csv.field_size_limit(sys.maxsize)
-    with contextlib.suppress(OSError, csv.Error), open(file, newline="", errors="replace") as lines:
+    with contextlib.suppress(csv.Error), open(file, newline="", encoding="utf-8") as lines:
         rows = csv.reader(lines, delimiter=separator, skipinitialspace=has_spaces)
         heads = next(filter(None, rows), [])
         for row in islice(rows, count):
             if len(row) > len(heads):
                 fields = f"the {len(heads)} fields" if len(heads) > 1 else "the one field"
-                return (
+                raise ValueError(
                     f"Each row of a CSV file must have {fields} of its first line, but line {rows.line_num} of {file} has "
                     f"{len(row)}. Put texts that contain {separator!r} in double quotes, or name all columns in the first line."
                 )
-    return None
 
 
-def find_broken_line(file: str) -> str:
-    """Return which line of a JSON Lines file is not JSON, or an empty text."""
-    with contextlib.suppress(OSError), open(file, errors="replace") as lines:
-        for number, line in enumerate(lines, 1):
-            try:
-                json.loads(line.strip() or "null")
-            except json.JSONDecodeError:
-                return f"line {number} of {file} is not JSON: {line.strip()[:60]!r}" if line.strip()[:1] != "[" else ""
-    return ""
+def is_json(line: str) -> bool:
+    try:
+        json.loads(line.strip() or "null")
+    except json.JSONDecodeError:
+        return False
+    return True
+
+
+def check_file(kind: str, file: str) -> None:
+    """Raise an error if something keeps a local text file from being read."""
+    with open(file, "rb") as start:
+        first = start.read(8)
+    if ending := next((ending for sign, ending in SIGNATURES.items() if first.startswith(sign)), None):
+        new = f"{file}.gz" if ending == "gz" else str(Path(file).with_suffix(f".{ending}"))
+        raise ValueError(
+            f"The ending of a file must fit what it contains, but {file} is {ending}. Rename it to {quote(new)}."
+        )
+    if not first:
+        raise ValueError(f"A file must have rows, but {file} has no rows. Add prompts to it.")
+    is_lines = kind == "json" and not first.lstrip().startswith(b"[")
+    try:
+        with open(file, encoding="utf-8") as lines:
+            for number, line in enumerate(lines, 1):
+                if is_lines and not is_json(line):
+                    said = f"line {number} of {file} is not JSON: {line.strip()[:60]!r}. Correct the files."
+                    raise ValueError(f"The files {file} cannot be read as json: {said}")
+    except UnicodeDecodeError:
+        raise ValueError(f"A file must be text in UTF-8, but {file} has another encoding. Save it as UTF-8.") from None
+    if kind == "csv":
+        check_rows(file, *find_separator(file))
 
 
 def describe_broken_files(kind: str, files: Sequence[str], cause: str) -> str:
     """Return what keeps files from being read, and what to do, or else the cause that was raised."""
-    plain = [file for file in files if kind in ("csv", "json") and not file.endswith(".gz")]
-    found = [*map(find_unreadable, plain)]
+    try:
+        for file in files if kind in ("csv", "json") else ():
+            if Path(file).is_file() and not file.endswith(".gz"):
+                check_file(kind, file)
+    except ValueError as fault:
+        return str(fault)
     if "corresponds to no data" in cause:  # what datasets says of a CSV file with only a header
-        found.append(f"A dataset must have rows, but {', '.join(files)} has no rows. Add prompts to it.")
-    elif kind == "csv":
-        found += [find_long_row(file, *find_separator(file)) for file in plain if Path(file).is_file()]
-    broken = next(filter(None, map(find_broken_line, plain)), cause) if kind == "json" else cause
-    found.append(f"The files {', '.join(files)} cannot be read as {kind}: {broken}. Correct the files.")
-    return next(filter(None, found))
+        return f"A dataset must have rows, but {', '.join(files)} has no rows. Add prompts to it."
+    return f"The files {', '.join(files)} cannot be read as {kind}: {cause}. Correct the files."
 
 
 def choose_checkpoint(output_dir: str | Path, resume: str | None) -> str | None:
