@@ -162,7 +162,6 @@ def test_help_shows_each_of_our_options_once_and_those_of_trl_if_asked(command):
     assert "  --learning_rate " in everything and "  --learning_rate " not in shown
     for name in MOST_USED.replace(",", "").replace("and ", "").split():
         assert f"  {name} " in everything and name in shown
-    assert "  --no_check " in shown and "no_check" not in command("check", "--help-all").stdout
 
 
 COMPLETE = """

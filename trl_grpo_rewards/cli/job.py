@@ -66,14 +66,7 @@ class JobArguments:
         "the rows are held out.",
     )
     bad_golds: float = option(0.05, "Stop if more than this share of the solutions is unreadable.")
-    no_check: bool = option(False, argparse.SUPPRESS)  # only training looks at it
-
-
-@dataclass
-class TrainArguments(JobArguments):
-    """The job to train."""
-
-    no_check: bool = option(False, "Train without checking rewards, dataset and configuration first.")
+    no_check: bool = option(False, "Let train skip the checks of rewards, dataset and configuration.")
 
 
 @dataclass
@@ -86,7 +79,7 @@ class CheckArguments(JobArguments):
     judge: bool = option(False, "Ask the judges what moves them, with at most 20 requests. Their server may cost.")
 
 
-JOBS: dict[str, Any] = {"train": TrainArguments, "check": CheckArguments}
+JOBS: dict[str, Any] = {"train": JobArguments, "check": CheckArguments}
 
 NAMED = {
     "report_to": ["all", "none", *INTEGRATION_TO_CALLBACK],
@@ -120,9 +113,7 @@ def describe_option(action: argparse.Action, section: str) -> Option:
     text, named = action.help, re.search(r"Supported values are (.*?)\.", action.help or "")
     choices = action.choices or NAMED.get(action.dest) or re.findall(r"'(\w+)'", named[1] if named else "")
     choices = TRUTHS if kind == "string_to_bool" else [*map(str, choices)]
-    if text == argparse.SUPPRESS or action.nargs == 0:
-        text = None
-    elif text and not (default is None or default is False or "default" in text.lower()):
+    if text and not (default is None or default is False or "default" in text.lower()):
         shown = str(default).lower() if choices == TRUTHS else str(default).replace("%", "%%")
         text += f" Default: {shown}."
     return Option(spellings, action.dest, section, kind, action.nargs, choices, default, text)

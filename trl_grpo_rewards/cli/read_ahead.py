@@ -126,7 +126,7 @@ def build_parser(command: str, options: Sequence[Option], *, shows_all: bool = T
         read = partial(choose, option.choices) if option.choices else KINDS.get(option.kind)
         form: dict[str, Any] = {"nargs": option.nargs, "metavar": metavar, "type": read}
         form |= {"action": "extend"} if option.nargs == "+" else {"const": "true"} if option.nargs == "?" else {}
-        shown = option.help if shows_all or option.section in OWN else None
+        shown = option.help if option.nargs != 0 and (shows_all or option.section in OWN) else None
         added = groups[option.section].add_argument(
             *option.spellings,
             dest=option.name,
