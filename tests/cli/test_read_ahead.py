@@ -38,6 +38,8 @@ MISTAKES = [
         ("--dataset_name reasoning_gym:countdown", "--dataset_name reasoning_gym:... was removed: examples/reasoning_gym"),
         ("--output_dir used", "The output directory 'used' contains an earlier run, which a new run would overwrite."),
         ("--import ./mine.py", "There is no module './mine.py' in "),
+        ("--temperature 0", "--temperature: it must be a number above 0; got '0'. trl-grpo-rewards train --help lists the options."),
+        ("--num_generations many", "--num_generations: it must be a whole number above 0; got 'many'."),
         ("--loss_type grppo", "--loss_type: it cannot be 'grppo'. Did you mean grpo"),
         ("--unscored=no", "--unscored: it must be one of term, row; got 'no'. trl-grpo-rewards train --help lists"),
         ("--max_stepz 2", "'--max_stepz' on the command line is not an option. Did you mean --max_steps?"),

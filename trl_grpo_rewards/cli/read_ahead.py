@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
 from hashlib import sha256
@@ -46,6 +46,13 @@ TRUTHS = ["true", "false", "yes", "no", "t", "f", "y", "n", "1", "0"]
 
 KINDS: dict[str, Any] = {"int": int, "float": float}
 """What reads the values of an option by the name of its type. Other values are texts."""
+
+
+POSITIVE = (
+    "temperature per_device_train_batch_size per_device_eval_batch_size gradient_accumulation_steps num_generations "
+    "num_iterations max_completion_length"
+).split()
+"""Options of TRL that must be above 0, which TRL finds when it trains, or never."""
 
 
 class Option(NamedTuple):
@@ -101,6 +108,13 @@ def choose(known: Sequence[str], value: str) -> str:
     )
 
 
+def read_positive(read: Callable[[str], float], value: str) -> float:
+    with contextlib.suppress(ValueError):
+        if (number := read(value)) > 0:
+            return number
+    raise argparse.ArgumentTypeError(f"it must be a {'whole ' * (read is int)}number above 0; got {value!r}")
+
+
 def build_parser(command: str, options: Sequence[Option], *, shows_all: bool = True) -> CommandParser:
     """Return a parser of all options. Its help may leave out those of TRL."""
     hint = f"All options of TRL can be set, too, such as {MOST_USED}. --help-all shows them."
@@ -124,6 +138,7 @@ def build_parser(command: str, options: Sequence[Option], *, shows_all: bool = T
         values = ",".join(option.choices[:2] if option.choices == TRUTHS else option.choices)
         metavar = f"{{{values}}}" if 0 < len(values) <= SHORT else "NUMBER" if option.kind in KINDS else "TEXT"
         read = partial(choose, option.choices) if option.choices else KINDS.get(option.kind)
+        read = partial(read_positive, read) if option.name in POSITIVE else read
         form: dict[str, Any] = {"nargs": option.nargs, "metavar": metavar, "type": read}
         form |= {"action": "extend"} if option.nargs == "+" else {"const": "true"} if option.nargs == "?" else {}
         shown = option.help if option.nargs != 0 and (shows_all or option.section in OWN) else None
