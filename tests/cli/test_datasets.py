@@ -9,9 +9,8 @@ import pytest
 from datasets import Dataset, DatasetDict
 
 from trl_grpo_rewards import boxed
+from trl_grpo_rewards.cli.datasets import JobArguments, read_options
 from trl_grpo_rewards.cli.datasets import load_problems as load_job
-from trl_grpo_rewards.cli.datasets import read_options
-from trl_grpo_rewards.cli.job import JobArguments
 
 
 def load_problems(name, *, least_rows=0, needed=(), **options):

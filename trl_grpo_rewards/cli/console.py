@@ -15,7 +15,7 @@ from difflib import get_close_matches
 from importlib.util import find_spec
 from inspect import isfunction
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from rich.cells import cell_len, chop_cells
 from rich.console import Console
@@ -39,6 +39,12 @@ EXIT_CODES = """exit codes:
   130  the command was interrupted
   141  the reader of the output closed it, as in `| head -1`"""
 """The exit codes, as `--help` shows them. argparse and shells use 2, 130 and 141 for the same."""
+
+OWN = ("the job", "the trainer of this package (FilteredGRPOConfig)")
+"""Titles of the package's own options, which `--help` shows."""
+
+TRUTHS = ["true", "false", "yes", "no", "t", "f", "y", "n", "1", "0"]
+"""The values of a switch that the parser of transformers accepts."""
 
 GONE = REMOVED | {
     "dataset_streaming": "A command reads the whole dataset. Leave out --dataset_streaming, or use FilteredGRPOTrainer in Python."
@@ -81,6 +87,19 @@ def exit_on_reward_error() -> Iterator[None]:
         if (text := describe_reward_error(error)) is None:
             raise
         end(text, FAULTY)
+
+
+class Option(NamedTuple):
+    """An option as TRL's parser takes it. The help shows no option without help."""
+
+    spellings: list[str]
+    name: str
+    section: str
+    kind: str  # the name of its type
+    nargs: str | int | None
+    choices: list[str]
+    default: Any
+    help: str | None
 
 
 class CommandParser(argparse.ArgumentParser):

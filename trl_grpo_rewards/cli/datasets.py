@@ -2,11 +2,12 @@
 
 import contextlib
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 from inspect import signature
 from itertools import chain
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 from datasets import Dataset, DatasetDict, load_dataset, load_from_disk
@@ -15,15 +16,47 @@ from datasets.utils import are_progress_bars_disabled, disable_progress_bars, en
 
 from ..errors import SOLUTION_COLUMNS
 from ..faults import PROMPT_COLUMNS, find_large_cells, find_prompt_faults
+from ..training.config import option
 from .job_files import BUNDLED, check_rows, describe_broken_files, find_separator, name_format
 
 
-if TYPE_CHECKING:
-    from .job import JobArguments
+@dataclass
+class JobArguments:
+    """The rewards and the datasets of a job."""
+
+    rewards: str = option(
+        "boxed() + 0.2 * tags('think')", "Expression of rewards, by their names in the library or in imported modules."
+    )
+    import_modules: list[str] = field(
+        default_factory=list,
+        metadata={"aliases": ["--import"], "help": "Modules to import, which register your own rewards."},
+    )
+    trust: bool = option(False, "Let the recipe import modules, trust remote code and set environment variables.")
+    dataset_name: str | None = option(
+        None,
+        "Name on the hub, local folder, file (.jsonl, .csv, .parquet ...), demo.arithmetic, demo.programs or "
+        "demo.requests. Default: the bundled addition task.",
+    )
+    dataset_config: str | None = option(
+        None, "Configuration of the dataset. For demo, options such as size=1000,seed=7."
+    )
+    data_files: list[str] | None = option(None, "Files to read.")
+    dataset_train_split: str = option("train", "Split for training.")
+    dataset_test_split: str = option("test", "Split for evaluation.")
+    prompt_column: str = option("prompt", "Column with the question.")
+    solution_column: str = option("solution", "Column with the answer, renamed to solution.")
+    system_prompt: str | None = option(None, "System message that is put before every prompt.")
+    eval_prompts: int = option(
+        64,
+        "Maximum number of held-out prompts to evaluate before and after training. Without a test split, at most a tenth of "
+        "the rows are held out.",
+    )
+    bad_golds: float = option(0.05, "Stop if more than this share of the solutions is unreadable.")
+    no_check: bool = option(False, "Let train skip the checks of rewards, dataset and configuration.")
 
 
 def load_problems(
-    job: "JobArguments", *, least_rows: int = 0, needed: Collection[str] = ()
+    job: JobArguments, *, least_rows: int = 0, needed: Collection[str] = ()
 ) -> tuple[Dataset, Dataset | None]:
     """Return problems for training and held-out ones. Without a test split, at most a tenth of the rows is held out."""
     if job.eval_prompts < 0:
@@ -118,7 +151,7 @@ def quiet_datasets() -> Iterator[None]:
             enable_progress_bars()
 
 
-def split_dataset(data: DatasetDict, name: str, job: "JobArguments", least_rows: int) -> tuple[Dataset, Dataset]:
+def split_dataset(data: DatasetDict, name: str, job: JobArguments, least_rows: int) -> tuple[Dataset, Dataset]:
     train, test, size = job.dataset_train_split, job.dataset_test_split, job.eval_prompts
     if train not in data:
         raise ValueError(
@@ -140,7 +173,7 @@ def split_dataset(data: DatasetDict, name: str, job: "JobArguments", least_rows:
     return parts["train"], parts["test"]
 
 
-def check_cells(data: DatasetDict, splits: Sequence[str], job: "JobArguments") -> None:
+def check_cells(data: DatasetDict, splits: Sequence[str], job: JobArguments) -> None:
     for split in splits:
         large = find_large_cells(data[split], job.prompt_column, job.solution_column)
         for fault in chain(large, find_prompt_faults(data[split], job.prompt_column)):
@@ -180,7 +213,7 @@ def is_question(value: Any) -> bool:
     return isinstance(value, str) and " " in value.strip()
 
 
-def to_problems(data: Dataset, job: "JobArguments", needed: Collection[str]) -> Dataset:
+def to_problems(data: Dataset, job: JobArguments, needed: Collection[str]) -> Dataset:
     """Return the dataset with its prompts as messages and its columns renamed to `prompt` and `solution`."""
     prompt_column, solution_column = job.prompt_column, job.solution_column
     names = data.column_names

@@ -4,7 +4,7 @@ import argparse
 import re
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from pathlib import Path
 from shlex import quote
@@ -25,48 +25,12 @@ from ..faults import find_column_faults
 from ..function_rewards import find_functions
 from ..training.config import FilteredGRPOConfig, check_config, option
 from ..training.validation import check_named_options, unpack_rewards
-from .console import CommandParser, build_rewards, count
-from .datasets import load_problems
-from .read_ahead import OWN, TRUTHS, Option
+from .console import OWN, TRUTHS, CommandParser, Option, build_rewards, count
+from .datasets import JobArguments, load_problems
 
 
 DEPENDENCIES = r"(accelerate|datasets|peft|torch|transformers|trl)\b"
 """Packages whose warnings about names that they will remove are not for the user of a command."""
-
-
-@dataclass
-class JobArguments:
-    """The rewards and the datasets of a job."""
-
-    rewards: str = option(
-        "boxed() + 0.2 * tags('think')", "Expression of rewards, by their names in the library or in imported modules."
-    )
-    import_modules: list[str] = field(
-        default_factory=list,
-        metadata={"aliases": ["--import"], "help": "Modules to import, which register your own rewards."},
-    )
-    trust: bool = option(False, "Let the recipe import modules, trust remote code and set environment variables.")
-    dataset_name: str | None = option(
-        None,
-        "Name on the hub, local folder, file (.jsonl, .csv, .parquet ...), demo.arithmetic, demo.programs or "
-        "demo.requests. Default: the bundled addition task.",
-    )
-    dataset_config: str | None = option(
-        None, "Configuration of the dataset. For demo, options such as size=1000,seed=7."
-    )
-    data_files: list[str] | None = option(None, "Files to read.")
-    dataset_train_split: str = option("train", "Split for training.")
-    dataset_test_split: str = option("test", "Split for evaluation.")
-    prompt_column: str = option("prompt", "Column with the question.")
-    solution_column: str = option("solution", "Column with the answer, renamed to solution.")
-    system_prompt: str | None = option(None, "System message that is put before every prompt.")
-    eval_prompts: int = option(
-        64,
-        "Maximum number of held-out prompts to evaluate before and after training. Without a test split, at most a tenth of "
-        "the rows are held out.",
-    )
-    bad_golds: float = option(0.05, "Stop if more than this share of the solutions is unreadable.")
-    no_check: bool = option(False, "Let train skip the checks of rewards, dataset and configuration.")
 
 
 @dataclass

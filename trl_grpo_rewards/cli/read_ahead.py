@@ -13,15 +13,12 @@ from hashlib import sha256
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..files import replace_file
 from . import job_files
-from .console import FINE, CommandParser, build_rewards, exit_on, keep_stdout_for_json
+from .console import FINE, OWN, TRUTHS, CommandParser, Option, build_rewards, exit_on, keep_stdout_for_json
 
-
-OWN = ("the job", "the trainer of this package (FilteredGRPOConfig)")
-"""Titles of the package's own options, which `--help` shows."""
 
 DESCRIPTIONS = {
     "train": "Train a model with GRPO. If no model, dataset or recipe is given, this uses the recipe addition, which trains "
@@ -41,9 +38,6 @@ MOST_USED = (
 SHORT = 60
 """Most characters of the values that the help shows instead of a word for their type."""
 
-TRUTHS = ["true", "false", "yes", "no", "t", "f", "y", "n", "1", "0"]
-"""The values of a switch that the parser of transformers accepts."""
-
 KINDS: dict[str, Any] = {"int": int, "float": float}
 """What reads the values of an option by the name of its type. Other values are texts."""
 
@@ -53,19 +47,6 @@ POSITIVE = (
     "num_iterations max_completion_length"
 ).split()
 """Options of TRL that must be above 0, which TRL finds when it trains, or never."""
-
-
-class Option(NamedTuple):
-    """An option as TRL's parser takes it. The help shows no option without help."""
-
-    spellings: list[str]
-    name: str
-    section: str
-    kind: str  # the name of its type
-    nargs: str | int | None
-    choices: list[str]
-    default: Any
-    help: str | None
 
 
 def load_options(command: str) -> list[Option]:
@@ -90,7 +71,7 @@ def find_table() -> tuple[Path, str]:
     """Return the file of the table for this environment, and what it depends on besides."""
     names = ("trl", "transformers", __package__.split(".")[0])
     places = [str(spec and spec.origin) for spec in map(find_spec, names)]
-    sources = [Path(__file__).with_name("job.py"), Path(__file__).parents[1] / "training" / "config.py"]
+    sources = [Path(__file__).parents[1] / name for name in ("cli/job.py", "cli/datasets.py", "training/config.py")]
     key = [*map(version, names), *(source.stat().st_mtime_ns for source in sources)]  # a clone keeps its version
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return Path("/", cache, names[-1], f"options-{sha256(str(places).encode()).hexdigest()[:16]}.json"), str(key)
@@ -137,7 +118,7 @@ def build_parser(command: str, options: Sequence[Option], *, shows_all: bool = T
     for option in options:
         values = ",".join(option.choices[:2] if option.choices == TRUTHS else option.choices)
         metavar = f"{{{values}}}" if 0 < len(values) <= SHORT else "NUMBER" if option.kind in KINDS else "TEXT"
-        read = partial(choose, option.choices) if option.choices else KINDS.get(option.kind)
+        read: Any = partial(choose, option.choices) if option.choices else KINDS.get(option.kind)
         read = partial(read_positive, read) if option.name in POSITIVE else read
         form: dict[str, Any] = {"nargs": option.nargs, "metavar": metavar, "type": read}
         form |= {"action": "extend"} if option.nargs == "+" else {"const": "true"} if option.nargs == "?" else {}
