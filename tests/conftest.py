@@ -67,9 +67,9 @@ def chat_server():
 @pytest.fixture
 def server(chat_server):
     """The scripted judge of chat_server.py, of which nothing is known yet."""
-    from trl_grpo_rewards.judging import chat_client, failures
+    from trl_grpo_rewards.judging import client, failures
 
-    for known in (chat_client.STRUCTURED_OUTPUT, failures.FAILED_ONCE, failures.WARNED, chat_client.ACCEPTED_NAMES):
+    for known in (client.STRUCTURED_OUTPUT, failures.FAILED_ONCE, failures.WARNED, client.ACCEPTED_NAMES):
         known.clear()
     return chat_server()
 

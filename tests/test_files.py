@@ -5,7 +5,7 @@ import json
 import pytest
 
 from trl_grpo_rewards.files import find_last_checkpoint, replace_file
-from trl_grpo_rewards.judging.shared_clients import VerdictCache
+from trl_grpo_rewards.judging.client import VerdictCache
 from trl_grpo_rewards.records.files import GroupWriter
 from trl_grpo_rewards.records.runs import LogWriter, write_run
 from trl_grpo_rewards.report import write_report

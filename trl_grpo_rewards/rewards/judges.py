@@ -5,7 +5,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from statistics import fmean
-from typing import Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from annotated_types import Ge, Lt
 
@@ -13,12 +13,14 @@ from ..judging.graders import Grader, ScaleGrader, grade_row, read_graders
 from ..judging.prompts import Rubric, build_ranking_prompt, is_trivial
 from ..judging.rubrics import UnreadableRubric, read_rubrics
 from ..judging.settings import build_settings, check_judge, check_server, list_columns
-from ..judging.shared_clients import SharedClient, connect
 from ..judging.verdicts import Grading, read_ranking
 from ..options import Column, PositiveFloat, PositiveInt, Share, freeze
 from ..registry import reward
 from ..texts import completion_text, conversation_text, prompt_text
 
+
+if TYPE_CHECKING:
+    from ..judging.client import Client
 
 __all__ = ["judge", "ranking"]
 
@@ -134,6 +136,8 @@ async def judge(
 
     ```
     """
+    from ..judging.client import connect  # which needs the openai client
+
     settings = build_settings(locals())  # the options are local variables
     answers = [completion_text(completion) for completion in completions]
     is_constant = isinstance(rubric, (str, Mapping))
@@ -176,7 +180,7 @@ def is_canary_due(asked: Hashable, canaries: int) -> bool:
 
 
 async def grade_canary(
-    server: SharedClient,
+    server: "Client",
     grader: Grader,
     question: str,
     reference: str | None,
@@ -248,6 +252,8 @@ async def ranking(
 
     ```
     """
+    from ..judging.client import connect  # which needs the openai client
+
     settings = build_settings(locals())  # the options are local variables
     rules = Rubric(rubric, scale)
     (shown_reference,) = read_references([solution], reference, 1)

@@ -9,8 +9,8 @@ import pytest
 from helpers.judging import scored
 from helpers.local_http import build_reply, run_local_server
 from trl_grpo_rewards import judge
-from trl_grpo_rewards.judging import chat_client
-from trl_grpo_rewards.judging.chat_client import MAX_REPLY
+from trl_grpo_rewards.judging import client
+from trl_grpo_rewards.judging.client import MAX_REPLY
 from trl_grpo_rewards.judging.settings import build_settings, check_server
 
 
@@ -20,8 +20,8 @@ VERDICT = {"reason": "fine", "score": 7}
 
 @pytest.fixture(autouse=True)
 def unknown_servers(monkeypatch):
-    monkeypatch.setattr(chat_client, "STRUCTURED_OUTPUT", {})
-    monkeypatch.setattr(chat_client, "ACCEPTED_NAMES", {})
+    monkeypatch.setattr(client, "STRUCTURED_OUTPUT", {})
+    monkeypatch.setattr(client, "ACCEPTED_NAMES", {})
 
 
 def ask(url: str | None, *texts: str, **options):

@@ -9,9 +9,9 @@ import pytest
 
 from helpers.judging import build_settings
 from helpers.local_http import build_reply, run_local_server
-from trl_grpo_rewards.judging import chat_client, failures
+from trl_grpo_rewards.judging import client, failures
+from trl_grpo_rewards.judging.client import OPEN_CLIENTS, VerdictCache, connect
 from trl_grpo_rewards.judging.prompts import Rubric, build_grading_prompt
-from trl_grpo_rewards.judging.shared_clients import OPEN_CLIENTS, VerdictCache, connect
 from trl_grpo_rewards.judging.verdicts import UnreadableReply
 
 
@@ -21,7 +21,7 @@ ONE, OTHER = (build_grading_prompt(RUBRIC, "2 + 2?", answer) for answer in ("#1#
 
 @pytest.fixture(autouse=True)
 def unknown_servers(monkeypatch):
-    monkeypatch.setattr(chat_client, "STRUCTURED_OUTPUT", {})
+    monkeypatch.setattr(client, "STRUCTURED_OUTPUT", {})
     monkeypatch.setattr(failures, "FAILED_ONCE", set())
     monkeypatch.setattr(failures, "WARNED", set())
 
@@ -127,9 +127,9 @@ def test_a_server_is_shared_until_its_last_user_leaves():
         async with connect(build_settings(url)) as one:
             async with connect(build_settings(url)) as same, connect(build_settings(f"{url}/other")) as other:
                 assert one is same is not other
-            assert not one.client.client.is_closed() and other.client.client.is_closed()
+            assert not one.client.is_closed() and other.client.is_closed()
             assert (await one.ask([ONE], read_score))[0].value == 1
-        assert one.client.client.is_closed() and OPEN_CLIENTS[asyncio.get_running_loop()] == {}
+        assert one.client.is_closed() and OPEN_CLIENTS[asyncio.get_running_loop()] == {}
         async with connect(build_settings(url)) as new:
             assert new is not one
 

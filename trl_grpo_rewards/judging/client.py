@@ -1,21 +1,34 @@
-"""OpenAI's chat protocol: replies, and requests with structured output and a limit of tokens where accepted."""
+"""
+Clients of judges: OpenAI's chat protocol, with structured output and a limit of tokens where a server accepts them.
+
+Equal prompts are sent once, calls end with their batch, and verdicts may be cached in a folder.
+"""
 
 import asyncio
 import contextlib
 import importlib
 import json
+import logging
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import openai
 
+from ..distributed import world_size
+from ..files import replace_file
+from .failures import Failure, FailureCounter
 from .prompts import GradingPrompt
 from .settings import Settings
 from .verdicts import Grading, QuotedReply, TruncatedReply, UnreadableReply, read_verdict
 
+
+logger = logging.getLogger(__name__)
 
 STRUCTURED_OUTPUT: dict[tuple[str | None, str], bool] = {}
 """Whether the model of an endpoint gives structured output, once that is known."""
@@ -53,6 +66,12 @@ ENCODING = ("content-encoding", "content-length", "transfer-encoding")
 
 REQUEST_SECONDS: ContextVar[list[float]] = ContextVar("REQUEST_SECONDS")
 """Duration in seconds of each request that the current call has made, retries included."""
+
+Reader = Callable[[dict[str, Any], GradingPrompt], Any]
+"""Returns the value of a verdict on a prompt, and raises [`UnreadableReply`] if it has none."""
+
+OPEN_CLIENTS: "WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Settings, Client]]" = WeakKeyDictionary()
+"""Clients in use, by event loop, since a client belongs to one event loop."""
 
 
 class LimitedHttpClient(openai.DefaultAsyncHttpxClient):
@@ -93,21 +112,152 @@ async def read_bounded(response: Any) -> Any:
     return HTTP.Response(response.status_code, headers=headers, content=bytes(content), request=response.request)
 
 
-def build_client(base_url: str | None, key: str, retries: int, concurrency: int, seconds: float) -> openai.AsyncOpenAI:
-    """Build a client that retries as openai does: after a broken connection, a timeout, 408, 409, 429 and 5xx."""
-    http = LimitedHttpClient(concurrency, seconds)
-    return openai.AsyncOpenAI(api_key=key, base_url=base_url, max_retries=retries, timeout=None, http_client=http)
+class VerdictCache:
+    """A folder, which is created if needed, with a file for each verdict."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = Path(folder).expanduser()
+        self.has_warned = False
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ValueError(
+                f"The folder of a judge's cache cannot be created: cache={folder!r}, {error.strerror}. "
+                f"Choose a path that you can write to."
+            ) from None
+
+    def read(self, key: str) -> Any:
+        """Return the verdict with this key, or None if there is none or it cannot be read."""
+        with contextlib.suppress(OSError, ValueError, RecursionError):
+            return json.loads(self._path(key).read_text())
+        return None
+
+    def write(self, key: str, verdict: dict[str, Any]) -> None:
+        """Keep a verdict. If it cannot be written, one warning is logged."""
+        path = self._path(key)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with replace_file(path) as file:
+                file.write(json.dumps(verdict))
+        except OSError as error:
+            if not self.has_warned:
+                logger.warning(
+                    f"Verdicts cannot be written to the cache '{self.folder}': {error}. They count, but they are not kept, "
+                    f"so the judge will be asked for them again. Free disk space, or make the folder writable."
+                )
+            self.has_warned = True
+
+    def _path(self, key: str) -> Path:
+        return self.folder / key[:2] / f"{key[2:]}.json"
 
 
-class ChatClient:
-    """A client of one model, with at most `concurrency` requests in flight."""
+@dataclass
+class PendingCall:
+    """A call in flight, and the number of batches that wait for it."""
 
-    def __init__(self, settings: Settings, concurrency: int) -> None:
-        self.settings = settings
-        self.client = build_client(settings.base_url, settings.key, settings.retries, concurrency, settings.timeout)
+    task: "asyncio.Task[None]"
+    grading: Grading
+    waiting: int = 0
+
+
+@contextlib.asynccontextmanager
+async def connect(settings: Settings) -> "AsyncIterator[Client]":
+    """Yield the client with these settings in this event loop, and close its connections when the last user leaves."""
+    clients = OPEN_CLIENTS.setdefault(asyncio.get_running_loop(), {})
+    if settings not in clients:
+        clients[settings] = Client(settings)
+    client = clients[settings]
+    client.users += 1
+    try:
+        yield client
+    finally:
+        client.users -= 1
+        if not client.users:
+            clients.pop(settings)
+            await client.client.close()
+
+
+class Client:
+    """A client of one model and its calls in flight, shared by all rewards that use it at the same time."""
+
+    def __init__(self, settings: Settings) -> None:
+        concurrency = max(1, settings.max_concurrency // world_size())
+        # the client retries after a broken connection, a timeout, 408, 409, 429 and 5xx
+        self.client = openai.AsyncOpenAI(
+            api_key=settings.key,
+            base_url=settings.base_url,
+            max_retries=settings.retries,
+            timeout=None,
+            http_client=LimitedHttpClient(concurrency, settings.timeout),
+        )
         self.slots = asyncio.Semaphore(2 * concurrency)
+        self.settings, self.users = settings, 0
+        self.cache = None if settings.cache is None else VerdictCache(settings.cache)
+        complaint = f"The judge {settings.model!r} gave no verdict"
+        self.failures = FailureCounter(settings, complaint, settings.max_failures)
+        self.calls: dict[str, PendingCall] = {}
 
-    async def fetch_verdict(self, prompt: GradingPrompt, grading: Grading) -> dict[str, Any]:
+    async def ask(self, prompts: list[GradingPrompt], read: Reader, counts: bool = True) -> list[Grading]:
+        """Return the grading of each prompt, within the time limit of a batch. Equal prompts are sent once."""
+        request = [self.settings.server_url, self.settings.model, self.settings.request_fields]
+        keys = [prompt.cache_key(request) for prompt in prompts]
+        different = dict(zip(keys, prompts, strict=True))
+        in_flight = {*self.calls}
+        for key, prompt in different.items():
+            if key not in self.calls:
+                grading = Grading()
+                self.calls[key] = PendingCall(asyncio.create_task(self._grade(prompt, key, read, grading)), grading)
+            self.calls[key].waiting += 1
+        calls = {key: self.calls[key] for key in different}
+        self.failures.expected += len(calls) * counts
+        try:
+            if calls:
+                await asyncio.wait([call.task for call in calls.values()], timeout=self.settings.batch_timeout)
+        finally:
+            await self._leave(calls)
+        gradings = {key: self._collect(call, key in in_flight) for key, call in calls.items()}
+        if counts:
+            self.failures.add(len(gradings), [*list_failures(different, gradings)])
+        return [gradings[key] for key in keys]
+
+    async def _leave(self, calls: dict[str, PendingCall]) -> None:
+        """Stop waiting for the calls, and cancel those that no other batch waits for."""
+        for key, call in calls.items():
+            call.waiting -= 1
+            if not call.waiting:
+                call.task.cancel()
+                self.calls.pop(key)
+        left = [call.task for call in calls.values() if not call.waiting]
+        if left:
+            await asyncio.wait(left)
+
+    def _collect(self, call: PendingCall, was_in_flight: bool) -> Grading:
+        """Return the grading of a call. Its costs count for the batch that made the call, not for one that joined."""
+        grading, seconds = call.grading, [] if was_in_flight else call.grading.seconds
+        if not call.task.done() or call.task.cancelled():
+            return Grading(error=f"no reply within batch_timeout={self.settings.batch_timeout:g} s", seconds=seconds)
+        if was_in_flight:
+            return Grading(grading.value, grading.reason, grading.error, grading.advice)
+        return grading
+
+    async def _grade(self, prompt: GradingPrompt, key: str, read: Reader, grading: Grading) -> None:
+        try:
+            verdict = self.cache.read(key) if self.cache else None
+            if verdict is not None:
+                with contextlib.suppress(Exception):  # the model is asked again if anything is wrong with the file
+                    grading.value, grading.reason, grading.cached = read(verdict, prompt), read_reason(verdict), 1
+                    return
+            verdict = await self._fetch_verdict(prompt, grading)
+            grading.value, grading.reason = read(verdict, prompt), read_reason(verdict)
+        except Exception as error:  # a failed call costs one verdict, and does not stop the others
+            grading.error = self.settings.hide_key(describe_with_cause(error))[:500]
+            if isinstance(error, TruncatedReply):
+                grading.advice = self._advise_on_limit()
+            return
+        if self.cache:
+            self.cache.write(key, verdict)
+
+    async def _fetch_verdict(self, prompt: GradingPrompt, grading: Grading) -> dict[str, Any]:
         """Return the verdict on a prompt, and add what the requests cost to the grading."""
         REQUEST_SECONDS.set(grading.seconds)
         async with self.slots:  # requests are built just before they are sent, since a thousand take a second
@@ -164,7 +314,7 @@ class ChatClient:
         except (ValueError, RecursionError):
             raise UnreadableReply(f"the reply is not JSON: {self.settings.hide_key(text)[:200]!r}") from None
 
-    def advise_on_limit(self) -> str:
+    def _advise_on_limit(self) -> str:
         """Return advice about a reply that reached its limit."""
         request = self.settings.request or {}
         accepted = ACCEPTED_NAMES.get(self.settings.endpoint, LIMIT_NAMES[0])
@@ -178,8 +328,23 @@ class ChatClient:
             f"If it repeats words, use a stronger judge."
         )
 
-    async def close(self) -> None:
-        await self.client.close()
+
+def list_failures(prompts: dict[str, GradingPrompt], gradings: dict[str, Grading]) -> Iterator[Failure]:
+    """Yield the failures among the gradings, each with the graded text."""
+    for key, grading in gradings.items():
+        if grading.error is not None:
+            yield Failure(grading.error, f"The graded text was {prompts[key].texts[-1][1][:300]!r}", grading.advice)
+
+
+def describe_with_cause(error: Exception) -> str:
+    """Return the error in words, with its cause, which is the error of the connection."""
+    if isinstance(error, UnreadableReply):
+        return str(error)
+    return f"{type(error).__name__}: {error}" + (f" {error.__cause__}" if error.__cause__ else "")
+
+
+def read_reason(verdict: dict[str, Any]) -> str:
+    return str(verdict.get("reason", "")).encode(errors="replace").decode()  # a lone surrogate cannot be printed
 
 
 def read_content(reply: Any) -> str:
