@@ -209,7 +209,7 @@ def test_packages_offer_rewards_by_entry_points(tmp_path, monkeypatch):
     (lambda: boxed(solution=column("gold")), r"got column\('gold'\). Write only the name: boxed\(solution='gold'\)"),
     (lambda: boxed(prompts="question"), "has no option 'prompts'.*The trainer passes 'prompts'"),
     (lambda: exact(soluton="answer"), "are case=False, solution='solution', name=None. Did you mean 'solution'"),
-    *((lambda name=name: column(name), "requires the name of a dataset column; got .* Name the column")
+    *((lambda name=name: column(name), "must be the name of a dataset column; got .* Name the column")
       for name in ("", None, 3, "prompts", ["rubric"])),
     *((lambda number=number: near(within=number), "'within' of 'near' must be a finite number; got (nan|-inf)")
       for number in (float("nan"), float("-inf"))),

@@ -15,6 +15,7 @@ from .options import (
     Column,
     FrozenDict,
     check_bounds,
+    check_column,
     fill_in,
     find_inside,
     format_annotation,
@@ -140,20 +141,13 @@ class RewardFactory(Generic[Options]):
         return bound.arguments
 
     def _read_column(self, parameter: str, column: Any) -> str:
-        if isinstance(column, str) and column and column not in TRAINER_DATA:
-            return column
-        passed = ", which the trainer passes" if isinstance(column, str) and column else ""
         remedy = f"Name the column, or declare '{parameter}' after '*' to make it an option."
         if isinstance(column, Column):
             remedy = f"Write only the name: {self.__name__}({parameter}={column.name!r})."
-        raise TypeError(
-            f"'{parameter}' of '{self.__name__}' must be the name of a dataset column; got {column!r}{passed}. {remedy}"
-        )
+        return check_column(column, f"'{parameter}' of '{self.__name__}'", remedy)
 
     def _read_option(self, option: str, value: Any) -> Any:
         what = f"Option '{option}' of '{self.__name__}'"
-        if factory := next(iter(find_factories(value)), None):
-            raise TypeError(f"{what} contains {describe_uncalled(factory)}")
         value = freeze(value, what)
         annotation = self.annotations.get(option, Any)
         for one in value if option == self.args_option else [value]:
@@ -197,14 +191,6 @@ def describe_uncalled(factory: RewardFactory) -> str:
     """Return the end of an error about a factory in place of a reward."""
     name = factory.__name__
     return f"the reward factory '{name}' instead of a reward. Call it with its options: {name}({factory.declaration})."
-
-
-def find_factories(value: Any) -> list[RewardFactory]:
-    """Return the factories inside an option that is not frozen yet."""
-    if isinstance(value, RewardFactory):
-        return [value]
-    items = value.values() if isinstance(value, Mapping) else value if isinstance(value, (list, tuple)) else ()
-    return [factory for item in items for factory in find_factories(item)]
 
 
 @dataclass(frozen=True, repr=False)

@@ -4,7 +4,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
@@ -19,13 +19,13 @@ PositiveInt: TypeAlias = Annotated[int, Ge(1)]
 PositiveFloat: TypeAlias = Annotated[float, Gt(0)]
 Share: TypeAlias = Annotated[float, Ge(0), Le(1)]
 
-BOUNDS: dict[type, tuple[str, str, Callable[[Any, Any], bool]]] = {
-    Ge: ("ge", "at least", operator.ge),
-    Gt: ("gt", "more than", operator.gt),
-    Le: ("le", "at most", operator.le),
-    Lt: ("lt", "less than", operator.lt),
+BOUNDS: dict[type, tuple[str, Callable[[Any, Any], bool]]] = {
+    Ge: ("at least", operator.ge),
+    Gt: ("more than", operator.gt),
+    Le: ("at most", operator.le),
+    Lt: ("less than", operator.lt),
 }
-"""The bounds that the annotation of an option may have: the field with the number, how it is said, and the comparison."""
+"""The bounds that the annotation of an option may have: how each is said, and the comparison."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,12 +67,15 @@ def column(name: str) -> Column:
 
     ```
     """
+    return Column(check_column(name, "The argument of column()", "Name the column: column('rubric')."))
+
+
+def check_column(name: Any, what: str, remedy: str) -> str:
+    """Return what should be the name of a dataset column, if it is."""
     if isinstance(name, str) and name and name not in TRAINER_DATA:
-        return Column(name)
+        return name
     passed = ", which the trainer passes" if isinstance(name, str) and name else ""
-    raise TypeError(
-        f"column() requires the name of a dataset column; got {name!r}{passed}. Name the column: column('rubric')."
-    )
+    raise TypeError(f"{what} must be the name of a dataset column; got {name!r}{passed}. {remedy}")
 
 
 def is_same_option(one: Any, other: Any) -> bool:
@@ -168,10 +171,10 @@ def format_annotation(annotation: Any) -> str:
 def check_bounds(value: Any, annotation: Any, what: str) -> None:
     """Check a number against the bounds in an annotation such as `Annotated[int, Ge(1)]` or `Share | None`."""
     parts = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
-    bounds = [one for part in parts for one in getattr(part, "__metadata__", ()) if type(one) in BOUNDS]
-    said = [(*BOUNDS[type(one)], getattr(one, BOUNDS[type(one)][0])) for one in bounds]
-    if isinstance(value, Real) and not all(holds(value, bound) for _, _, holds, bound in said):
-        expected = " and ".join(f"{words} {bound}" for _, words, _, bound in said)
+    found = [one for part in parts for one in getattr(part, "__metadata__", ()) if type(one) in BOUNDS]
+    bounds = [(*BOUNDS[type(one)], *astuple(one)) for one in found]
+    if isinstance(value, Real) and not all(holds(value, bound) for _, holds, bound in bounds):
+        expected = " and ".join(f"{words} {bound}" for words, _, bound in bounds)
         raise ValueError(f"{what} must be {expected}; got {value}. Choose such a number.")
 
 

@@ -186,11 +186,11 @@ def takes_lists(function: Callable[..., Any]) -> bool:
 @read_operand.register
 def wrap_function(function: Callable, place: Reward | str = "An expression") -> Any:
     """Return the reward of a function, a method or an object that TRL can call."""
+    where = place if isinstance(place, str) else "An expression"
     if isinstance(function, RewardFactory):
-        return NotImplemented  # it refuses arithmetic itself
+        raise TypeError(f"{where} contains {describe_uncalled(function)}")
     is_other = isinstance(function, type) or hasattr(function, "forward") or not takes_lists(function)
     if is_other or not name_callable(function).isidentifier():
-        where = place if isinstance(place, str) else "An expression"
         raise TypeError(f"{where} contains {describe_plain(function)}")
     return find_wrapped(function)()
 
@@ -202,9 +202,7 @@ def read_rewards(given: Any, weights: Sequence[float] | None = None) -> Reward:
         return reduce(operator.add, terms)
     if isinstance(given, str):
         raise TypeError(f"The rewards are the text {given!r} instead of a reward. Write parse({given!r}).")
-    if isinstance(given, RewardFactory):
-        raise TypeError(f"The rewards contain {describe_uncalled(given)}")
-    found = read_operand(given, "The rewards") if callable(given) else None
+    found = read_operand(given, "The argument 'rewards'") if callable(given) else None
     if not isinstance(found, Reward):
         raise TypeError(
             f"The rewards must be an expression, a function or a list of these; got {given!r}. Write, for example, "

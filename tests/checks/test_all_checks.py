@@ -110,14 +110,17 @@ def test_rewards_are_given_as_a_trainer_takes_them(config):
     [
         (
             boxed,
-            r"The rewards contain the reward factory 'boxed' instead of a reward. Call it with its options: boxed\(",
+            r"The argument 'rewards' contains the reward factory 'boxed' instead of a reward. Call it with its options: boxed\(",
         ),
         (
             [of_box, boxed],
-            r"The rewards contain the reward factory 'boxed' instead of a reward. Call it with its options",
+            r"The argument 'rewards' contains the reward factory 'boxed' instead of a reward. Call it with its options",
         ),
         ("boxed()", r"The rewards are the text 'boxed\(\)' instead of a reward. Write parse\('boxed\(\)'\)."),
-        (Form, r"The rewards contains? the class 'Form' instead of a reward. Make an object of it: Form\(...\)"),
+        (
+            Form,
+            r"The argument 'rewards' contains the class 'Form' instead of a reward. Make an object of it: Form\(...\)",
+        ),
         ([], r"must be an expression, a function or a list of these; got \[\]. Write, for example, boxed\(\) \+"),
         ({"boxed": 1}, r"must be an expression, a function or a list of these; got \{'boxed': 1\}"),
     ],
