@@ -1,5 +1,7 @@
 """All checks of a job together."""
 
+from pathlib import Path
+
 import pytest
 from transformers import AutoTokenizer
 from trl import GRPOConfig
@@ -15,12 +17,12 @@ from trl_grpo_rewards import (
     gate,
     judge,
     keywords,
-    repetition,
     reward,
     tags,
 )
-from trl_grpo_rewards.checks import Form, Reading, as_text, assert_not_gameable, honest
-from trl_grpo_rewards.checks.all_checks import check
+from trl_grpo_rewards.checks import Form, Reading, as_text, assert_not_gameable, check, honest
+from trl_grpo_rewards.checks.contract import check_readiness
+from trl_grpo_rewards.checks.findings import Findings, verdict
 
 
 def test_a_healthy_job_has_no_fault(config):
@@ -53,41 +55,6 @@ def test_what_cannot_be_judged_is_one_fault_and_no_attack():
     data = make_problems(*golds)
     assert len(find_faults(boxed() + 0.2 * tags("think"), data)) == 1
     assert not find_faults(boxed() + 0.2 * tags("think"), data, threshold=0.6)
-    (fault,) = find_faults(choice(), make_problems(1, 2))
-    assert "a right answer cannot be judged. Check that" in fault and "such as 1, contains what" in fault
-
-
-@reward
-def grateful(completion: str) -> float:
-    return float("thank you" in completion)
-
-
-def test_a_function_that_never_pays_is_seen():
-    problems = make_problems("7", "8")
-    found = check(boxed(evaluated=True) + 0.2 * grateful() + 0.1 * repetition(), problems)
-    (warning,) = [warning for one in found for warning in one.warnings if "to every completion" in warning]
-    assert warning.startswith(
-        "Reward 'grateful' gave 0 to every completion that was tried, so these checks cannot tell"
-    )
-    assert (
-        "should earn more than 0: grateful()(completions=['...'], prompts=['Ann has 0 apples. How many?'])" in warning
-    )
-    assert grateful()(completions=["Four, thank you"]) == [1.0]  # what it advises
-
-
-@reward
-def forgot(completion: str) -> float | None:
-    len(completion)
-
-
-def test_a_reward_that_scores_nothing_is_seen():
-    found = check(boxed(evaluated=True) + 0.2 * forgot(), make_problems("7", "8"))
-    warnings = [warning for one in found for warning in one.warnings]
-    assert any(one.startswith("Reward 'forgot' gave None for every completion that was tried") for one in warnings)
-    assert not any("'boxed' gave None" in one for one in warnings)
-    assert [one.is_run for one in found if one.title == "attacks"] == [False]
-    (fault,) = find_faults(forgot(), make_problems("7", "8"))
-    assert fault.startswith("Reward 'forgot' gave None") and fault.endswith("check that it ends with return.")
 
 
 def of_box(completions, solution, **kwargs):
@@ -169,17 +136,6 @@ def test_no_reward_that_asks_is_called_by_a_check(caplog):
     assert lines == ["opinion: checks never ask a server or a person"]
 
 
-def test_forms_that_contradict_each_other_are_said_and_nothing_is_tried():
-    rewards = boxed(evaluated=True) + keywords(all=("so",)) + keywords(none=("so",), name="plain")
-    found = check(rewards, demo.arithmetic(size=8))
-    (warning,) = [warning for one in found for warning in one.warnings]
-    assert "one needs the text 'so', and another forbids it" in warning and not found[-1].faults
-    with pytest.raises(
-        ValueError, match="No completion can earn both 'keywords' and 'plain': .* Change or remove one"
-    ):
-        assert_not_gameable(rewards)
-
-
 def hash_form() -> Form:
     return Form(answer="#### {}")
 
@@ -249,6 +205,16 @@ def test_what_is_not_tried_has_a_row(rewards, solutions, expected):
     assert all(one.lines[0].startswith("not run: ") and not one.faults for one in left_out)
 
 
+def test_forms_that_contradict_each_other_are_said():
+    rewards = boxed(evaluated=True) + keywords(all=("so",)) + keywords(none=("so",), name="plain")
+    (warning,) = [text for one in check(rewards, demo.arithmetic(size=8)) for text in one.warnings + one.faults]
+    assert (
+        "No completion can earn both 'keywords' and 'plain': one needs the text 'so', and another forbids" in warning
+    )
+    with pytest.raises(ValueError, match="No completion can earn both 'keywords' and 'plain': .* Change or remove"):
+        assert_not_gameable(rewards)
+
+
 def test_attacks_and_the_dry_run_are_values_too():
     found = check(refuses_words() + 0.5 * tags("think"), make_problems("7", "8", "9"))
     data = found[-2].data | found[-1].data
@@ -262,3 +228,40 @@ def test_attacks_and_the_dry_run_are_values_too():
     assert all(row["mean_milliseconds"] > 0 for row in data["dry_run"])
     (judged,) = [one.data["dry_run"] for one in check(choice(), make_problems(1, 2)) if "dry_run" in one.data]
     assert judged[0]["right"] is None  # JSON has no NaN
+
+
+def check_disk(folder: str) -> None:
+    if not Path(folder).is_dir():
+        raise ValueError(f"The reward needs the folder {folder}, which does not exist. Create it.")
+
+
+@reward(ready=check_disk)
+def archived(completion: str, *, folder: str) -> float:
+    return 1.0
+
+
+def test_a_reward_says_what_keeps_it_from_working_here(tmp_path):
+    data = make_problems("1", "2")
+    assert not check_readiness(boxed() + archived(str(tmp_path))).faults
+    gone = boxed() + gate(archived(str(tmp_path / "gone")), by=boxed())
+    (fault,) = check_readiness(gone).faults
+    assert fault in find_faults(gone, data)
+    assert fault == f"The reward needs the folder {tmp_path / 'gone'}, which does not exist. Create it."
+
+
+@pytest.mark.parametrize(
+    "rewards, read", [(tags("think") + gate(boxed(), by=boxed()), "solution (string)"), (tags("think"), "none")]
+)
+def test_what_the_rewards_read_is_listed(rewards, read):
+    assert check(rewards, make_problems("1", "2"))[0].lines == [
+        str(rewards),
+        f"2 prompts; columns that the rewards read: {read}",
+        "The dataset looks like a number or formula as the answer: boxed().",
+    ]
+
+
+def test_findings_are_written_in_sections_with_the_faults_at_the_end():
+    found = [Findings("first", ["one", "two"], ["careful"], ["bad"]), Findings("second", faults=["worse"])]
+    assert as_text(found) == "first:\n  one\n  two\n\nsecond:\n\n" + verdict(found)
+    assert verdict(found) == "warning: careful\n\nfault: bad\n\nfault: worse\n\n2 faults found."
+    assert verdict(found[1:]).endswith("1 fault found.") and verdict([Findings("third")]) == "No fault found."

@@ -1,18 +1,23 @@
-"""Right and wrong answers of the dataset, as the rewards score them."""
+"""Right and wrong answers of the dataset as the rewards score them: once, again, and with the time."""
 
 import re
+import time
+from types import SimpleNamespace
 
+import pytest
 from trl import GRPOConfig
 
-from helpers.checks import find_faults, make_problems
-from trl_grpo_rewards import FilteredGRPOConfig, boxed, demo, judge, length, reward, shortest, tags
+from helpers.checks import find_faults, get_section, make_problems
+from trl_grpo_rewards import FilteredGRPOConfig, boxed, choice, demo, judge, length, reward, shortest, tags
 from trl_grpo_rewards.checks import Form, check
-from trl_grpo_rewards.checks.dry_run import check_dry_run
+from trl_grpo_rewards.checks.answer_forms import FoundForm
+from trl_grpo_rewards.checks.dry_run import STABILITY, check_dry_run, check_stability
 from trl_grpo_rewards.checks.trials import make_trials
+from trl_grpo_rewards.demo.labelled_rewards import above_group
 
 
-def dry_run(rewards, dataset, config=None):
-    return check_dry_run(make_trials(rewards, [*dataset], attacked=0), config)
+NUMBERS = [f"{number}" for number in range(40, 60)]
+TWICE = [f"So it is \\boxed{{{n}}}.\n#### {n}" if n % 2 else f"{n}" for n in range(20)]
 
 
 @reward
@@ -22,62 +27,67 @@ def fractions_escape(completion: str, final_answer: str) -> float:
     return float(match is not None and match[1] == final_answer)
 
 
-def test_rows_whose_own_solution_earns_nothing_are_named():
-    golds = [f"{number}" for number in range(40, 60)] + [r"\frac{5}{7}", "", None, r"\sqrt{2}"]
-    data = make_problems(*golds).rename_column("solution", "final_answer")
-    said = [text for one in check(fractions_escape() + 0.2 * tags("a"), data) for text in one.warnings + one.faults]
-    assert said == [
-        "The dataset's own solution earns nothing from fractions_escape() on 4 of the 24 rows that were tried, such as "
-        r"'\\frac{5}{7}' in row 20, '' in row 21, None in row 22 (counted from 0). Correct the reward, or remove such rows."
-    ]
-    assert not dry_run(fractions_escape(), data.select(range(20))).warnings
-
-
-def test_a_row_that_does_not_pass_for_right_is_the_example_of_the_fault():
-    golds = [*map(str, range(12)), *(f"So it is \\boxed{{{n}}}.\n#### {n}" for n in range(12, 15))]
-    (fault,) = dry_run(boxed(box="only"), make_problems(*golds)).faults
-    assert fault.startswith("Reward 'boxed' gives the dataset's own solutions 0.800 ") and "boxed{12}" in fault
-
-
-def test_a_right_answer_must_fit_into_a_completion(config):
-    trials = make_trials(boxed() + 0.2 * tags("think"), [*make_problems("1", "2")], attacked=0)
-    args = config(FilteredGRPOConfig, max_completion_length=8)
-    (fault,) = check_dry_run(trials, args, lambda text: [*text], "tokens").faults
-    assert "tokens without any working" in fault and "max_completion_length=8. Raise" in fault
-    assert not check_dry_run(trials, args, str.split).faults
-
-
-def test_a_right_answer_of_more_words_than_tokens_allowed_is_found_without_a_tokenizer(config):
-    args = config(FilteredGRPOConfig, max_completion_length=1)
-    (fault,) = find_faults(boxed() + tags("think"), make_problems("1", "2"), config=args)
-    assert "words without any working" in fault and "max_completion_length=1. Raise" in fault
-
-
-def test_solutions_that_do_not_pass_for_right_are_seen():
-    twice = [f"So it is \\boxed{{{n}}}.\n#### {n}" if n % 2 else f"{n}" for n in range(20)]
-    (fault,) = dry_run(boxed(box="only"), make_problems(*twice)).faults
-    assert fault.startswith(
-        "Reward 'boxed' gives the dataset's own solutions 0.500 on average, although they are right."
-    )
-    lines = dry_run(boxed(), make_problems(*twice)).lines
-    assert lines[-1] == "a right answer earns 1.000 more than a wrong one"
-
-
 @reward(outcome=True)
 def right_target(completion: str, target: str) -> float:
     return float(completion.endswith(f"\\boxed{{{target}}}"))
 
 
-def test_the_right_answer_may_be_in_another_column():
-    data = make_problems("7", "8", "9").rename_column("solution", "target")
-    found = check(right_target() + 0.2 * tags("think"), data)
-    lines = [line for one in found for line in one.lines]
-    assert "a right answer earns 1.000 more than a wrong one" in lines and not find_faults(right_target(), data)
-    wrong = data.map(lambda row: {"target": f"{row['target']} apples"})
-    assert not find_faults(right_target(), wrong)  # the honest completion has the apples too
-    assert (
-        "the column 'target', such as None" in find_faults(right_target(), data.map(lambda row: {"target": None}))[0]
-    )
+@reward(outcome=True, form=Form)
+def unsure_of_wrong(completion: str, solution: str) -> float | None:
+    return 0.0 if completion.endswith(f"{{{solution}}}") else None
+
+
+@reward
+def grateful(completion: str) -> float:
+    return float("thank you" in completion)
+
+
+@reward
+def forgot(completion: str) -> float | None:
+    len(completion)
+
+
+@pytest.mark.parametrize(
+    "rewards, column, values, said",
+    [
+        (fractions_escape() + 0.2 * tags("a"), "final_answer", [*NUMBERS, r"\frac{5}{7}", "", None, r"\sqrt{2}"],
+         "warning: The dataset's own solution earns nothing from fractions_escape() on 4 of the 24 rows that were tried, such as "
+         r"'\\frac{5}{7}' in row 20, '' in row 21, None in row 22 (counted from 0). Correct the reward, or remove such rows."),
+        (fractions_escape(), "final_answer", NUMBERS, ""),
+        (boxed(box="only"), "solution", TWICE, "fault: Reward 'boxed' gives the dataset's own solutions 0.500 on average, although "
+         "they are right. Compare how they are written, such as 'So it is \\\\boxed{1}.\\n#### 1', with"),
+        (boxed(box="only"), "solution", [*NUMBERS, TWICE[1]], "warning: The dataset's own solution earns nothing from boxed(box='only') on 1 of"),
+        (choice(), "solution", [1, 2], "fault: Under choice(), a right answer cannot be judged. Check that the column 'solution', such as 1,"),
+        (unsure_of_wrong(), "solution", ["71", "82"], "fault: Under unsure_of_wrong(), a right answer earns 0.000, which is no more "
+         "than a wrong one earns (nothing, because it cannot be judged)."),
+        (right_target(), "target", ["7", "8", "9"], ""),
+        (right_target(), "target", ["7 apples", "8 apples"], ""),  # the honest completion has the apples too
+        (right_target(), "target", [None, None], "fault: Under right_target(), a right answer earns 0.000, .*the column 'target', such as None"),
+        (boxed(evaluated=True) + 0.2 * grateful(), "solution", ["7", "8"],
+         "warning: Reward 'grateful' gave 0 to every completion that was tried, so these checks cannot tell whether it works. Call it on a "
+         "completion that should earn more than 0: grateful()(completions=['...'], prompts=['(0)'])."),
+        (boxed(evaluated=True) + 0.2 * forgot(), "solution", ["7", "8"], "warning: Reward 'forgot' gave None for every completion"),
+        (forgot(), "solution", ["7", "8"], "fault: Reward 'forgot' gave None for every completion that was tried, so it scores nothing. If "
+         "it is a function of your own, check that it ends with return."),
+        (shortest(boxed(evaluated=True)), "solution", ["7", "8"], ""),  # it has a group to compare
+        (tags("think"), "solution", ["7", "8"], ""),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_right_answers_earn_is_said(rewards, column, values, said):
+    trials = make_trials(rewards, [{"prompt": f"({row})", column: value} for row, value in enumerate(values)])
+    found = check_dry_run(trials)
+    texts = [f"fault: {text}" for text in found.faults] + [f"warning: {text}" for text in found.warnings]
+    pattern = ".*".join(map(re.escape, said.split(".*")))
+    assert bool(texts) == bool(said) and re.match(pattern, "".join(texts[:1])), texts
+
+
+def test_a_right_answer_must_fit_into_a_completion(config):
+    trials = make_trials(boxed() + 0.2 * tags("think"), [*make_problems("1", "2")], attacked=0)
+    for most, tokens, unit in ((8, lambda text: [*text], "tokens"), (1, str.split, "words")):
+        (fault,) = check_dry_run(trials, config(max_completion_length=most), tokens, unit).faults
+        assert f"{unit} without any working" in fault and f"max_completion_length={most}. Raise" in fault
+    assert not check_dry_run(trials, config(max_completion_length=8), str.split).faults
 
 
 @reward(asks=False, batched=True)
@@ -85,23 +95,17 @@ async def from_a_file(completions: list) -> list[float]:
     return [float(len(text) > 100) for text in completions]
 
 
-def test_an_async_reward_that_asks_nobody_is_tried():
-    assert not from_a_file().asks
-    found = dry_run(boxed(evaluated=True) + from_a_file(), demo.arithmetic(size=8))
-    assert any("from_a_file" in line for line in found.lines)
-
-
 @reward(outcome=True)
 def mistaken(completion: str) -> float:
     return float("do not know" in completion)
 
 
-ASKED = judge(model="none", rubric="Is it right?")
-
-
 @reward
 def unsure(completion: str, solution: str) -> float | None:
     return 1.0 if solution in completion else None
+
+
+ASKED = judge(model="none", rubric="Is it right?")
 
 
 def test_a_none_beside_a_weight_of_0_is_a_warning_for_the_trainer_of_trl(config):
@@ -134,30 +138,63 @@ def test_a_term_of_weight_0_pays_nothing_in_any_check():
 
 
 def test_the_table_has_a_line_for_each_term_and_the_total(config):
-    rewards = boxed(partial=0.5) + 0.2 * tags("think") - 0.1 * tags("think", name="again")
-    found = dry_run(rewards, make_problems("7", "8", "9"), config(FilteredGRPOConfig))
-    assert [line[:30].strip() for line in found.lines[1:5]] == [
-        "1 * boxed", "0.2 * tags", "-0.1 * again", "total",
+    rewards = boxed(partial=0.5) + 0.2 * tags("think") - 0.1 * tags("think", name="again") + 0 * from_a_file()
+    trials = make_trials(rewards, [*make_problems("7", "8", "9")], attacked=0)
+    found = check_dry_run(trials, config(FilteredGRPOConfig))
+    assert [line[:30].strip() for line in found.lines[1:6]] == [
+        "1 * boxed", "0.2 * tags", "-0.1 * again", "0 * from_a_file", "total",
     ]  # fmt: skip
-    values = [[float(value) for value in line[30:].split()] for line in found.lines[1:5]]
-    assert [row[:3] for row in values] == [[1, 0.5, 0], [1, 1, 0], [1, 1, 0], [1.1, 0.6, 0]]
-    assert found.lines[5].startswith("a batch of 8 takes ") and not found.faults
-    assert found.lines[6] == "a right answer earns 0.500 more than a wrong one"
+    values = [[float(value) for value in line[30:].split()] for line in found.lines[1:6]]
+    assert [row[:3] for row in values] == [[1, 0.5, 0], [1, 1, 0], [1, 1, 0], [1, 1, 0], [1.1, 0.6, 0]]
+    assert found.lines[6].startswith("a batch of 8 takes ") and not found.faults
+    assert found.lines[7] == "a right answer earns 0.500 more than a wrong one"
 
 
-def test_a_reward_that_reads_no_solution_need_not_tell_right_from_wrong():
-    assert not dry_run(tags("think"), make_problems("7", "8")).faults
+# --- the same completions again: what depends on something else is among the labelled rewards -------------------------
 
 
-@reward(outcome=True, form=Form)
-def unsure_of_wrong(completion: str, solution: str) -> float | None:
-    return 0.0 if completion.endswith(f"{{{solution}}}") else None
+def is_right(completion: str, solution: str) -> float:
+    return float(completion.endswith(f"\\boxed{{{solution}}}"))
 
 
-def test_a_mean_of_nothing_is_said_in_words():
-    (fault,) = dry_run(unsure_of_wrong(), make_problems("71", "82")).faults
-    assert "earns 0.000, which is no more than a wrong one earns (nothing, because it cannot be judged)." in fault
+@reward
+def steady(completion: str, solution: str) -> float | None:
+    return is_right(completion, solution) if completion else None
 
 
-def test_a_reward_that_compares_the_group_has_one_to_compare():
-    assert not find_faults(shortest(boxed(evaluated=True)), demo.arithmetic(size=32))
+@reward
+def sleepy(completion: str, solution: str) -> float:
+    time.sleep(0.02)
+    return is_right(completion, solution)
+
+
+CALLS: list[str] = []
+PROBLEMS = make_problems(*map(str, range(100, 124)))
+
+
+@reward
+def fails_every_second_time(completion: str, solution: str) -> float:
+    CALLS.append(completion)
+    if len(CALLS) % 2:
+        raise OSError("the disk is full")
+    return is_right(completion, solution)
+
+
+@pytest.mark.parametrize("rewards", [steady(), above_group(), boxed(evaluated=True) + 0.2 * steady()], ids=str)
+def test_a_score_that_depends_on_nothing_else_is_none(rewards):
+    found = get_section(STABILITY, rewards, PROBLEMS)
+    assert not found.warnings and len(found.lines) == 1 and found.lines[0].endswith(("steady()", "above_group()"))
+
+
+@pytest.mark.parametrize("size, seconds", [(512, "1"), (8, None)])
+def test_a_slow_reward_is_named_with_the_time_of_a_step(size, seconds):
+    args = SimpleNamespace(generation_batch_size=size)
+    found = check_stability(sleepy(), FoundForm([*PROBLEMS]), config=args)
+    said = f"sleepy() takes {seconds}"
+    assert all(text.startswith(said) and f" s for the {size} completions of a step" in text for text in found.warnings)
+    assert len(found.warnings) == (seconds is not None)
+
+
+def test_a_reward_that_raises_now_and_then_is_one_fault():
+    (fault,) = find_faults(fails_every_second_time(), PROBLEMS)
+    assert "fails_every_second_time() raised OSError: the disk is full" in fault

@@ -5,10 +5,9 @@ import re
 import pytest
 
 from helpers.checks import make_problems
-from trl_grpo_rewards import answer, boxed, exact, reward
+from trl_grpo_rewards import boxed, exact, reward
 from trl_grpo_rewards.checks import check, honest
 from trl_grpo_rewards.checks.readings import check_readings, find_contradictory_rows
-from trl_grpo_rewards.faults import shorten_repr
 from trl_grpo_rewards.traits import Reading
 
 
@@ -32,18 +31,6 @@ def test_every_solution_is_read():
     ].startswith("2 rows have")
 
 
-def test_too_many_unreadable_solutions_are_a_fault():
-    data = make_problems("7", "it is seven of them, I think", "8")
-    (fault,) = check_readings(answer(), data)[0].faults
-    assert (
-        "1 of 3 values cannot be read as a whole, such as 'it is seven of them, I think', the value of the prompt"
-        in fault
-    )
-    assert "Store only the answer, such as 'think' for this row" in fault and "exact()" not in fault
-    assert not check_readings(answer(), data, threshold=0.5)[0].faults
-    assert check_readings(exact(), data) == []
-
-
 @pytest.mark.parametrize(
     "gold",
     ["Answer: 22", "A: 22", "The answer is 22 apples", "Final answer: 22", "approximately 22", "22 (apples)", "so 22"],
@@ -60,6 +47,10 @@ def test_prose_is_a_fault_with_a_remedy(gold):
     (found,) = check_readings(boxed(), make_problems(gold, gold))
     answer_alone = re.search(r"such as '(\w+)' for this row", found.faults[0])[1]
     assert not check_readings(boxed(), make_problems(answer_alone))[0].faults and "exact" not in found.faults[0]
+
+
+def test_a_reward_that_compares_texts_reads_all():
+    assert check_readings(exact(), make_problems("it is seven of them, I think")) == []
 
 
 def test_equal_solutions_of_one_prompt_do_not_contradict_each_other():
@@ -105,11 +96,6 @@ def test_prompts_of_which_some_end_with_their_solutions_are_counted(ending, is_t
     ] * is_told
 
 
-def test_rows_without_solutions_are_to_be_removed():
-    (fault,) = check_readings(boxed(), make_problems("7", None, "8"))[0].faults
-    assert fault.endswith("Without a solution, no completion can be judged. Remove such rows.")
-
-
 def read_marked(values: list) -> list[Reading]:
     """Each value says how it is read: its kind, and after a colon its value."""
     return [Reading(*value.partition(":")[::2]) for value in values]
@@ -141,12 +127,6 @@ def test_readings_are_counted_by_their_kind():
     assert not found.warnings
 
 
-@pytest.mark.parametrize("kind, shown", [("not at all", 9), ("in part", 9), ("several", 3)])
-def test_all_values_that_cannot_be_read_and_some_of_the_others_are_listed(kind, shown):
-    (found,) = check_readings(marked(), make_problems(*[f"{kind}:{place}" for place in range(9)]))
-    assert sum(f"'{kind}:" in line for line in found.lines) == shown
-
-
 def test_rows_contradict_each_other_if_one_prompt_has_two_answers():
     assert find_contradictory_rows(["a", "b", "a", "b"], ["1", "2", "3", "2"]) == [0, 2]
     chat = [[{"role": "user", "content": content}] for content in "aba"]
@@ -157,14 +137,12 @@ def test_rows_contradict_each_other_if_one_prompt_has_two_answers():
     assert find_contradictory_rows(["a", "a", "a"], ["1", None, "1"]) == [0, 1, 2]
 
 
-def test_long_values_are_shortened():
-    assert shorten_repr("a" * 98) == repr("a" * 98)
-    assert shorten_repr("a" * 98 + "b") == f"'{'a' * 59} ... {'a' * 33}b'"
-
-
 @pytest.mark.parametrize(
     "solutions, said",
     [
+        (["7", "it is seven of them, I think", "8"], "fault: Reward 'boxed' reads the column 'solution', but 1 of 3 values cannot be read as a "
+         "whole, such as 'it is seven of them, I think', the value of the prompt 'Which of 1.'. .* Store only the answer, such as 'think' for"),
+        (["7", None, "8"], "fault: .* Without a solution, no completion can be judged. Remove such rows."),
         (["nan", "7", "8"], "fault: .* 1 of 3 values .* such as 'nan'.* This one is what pandas writes for a missing value."),
         (["7"] * 30 + ["nan"], "warning: 1 of 31 values .* such as 'nan'"),
         (["93,5", "94,5"], "warning: 2 of 2 values .* a decimal comma, such as '93,5', .* write a point"),

@@ -10,7 +10,7 @@ from ..registry import read_rewards
 from ..traits import ContradictoryForms
 from .answer_forms import find_form
 from .contract import TEMPLATE, check_contract, check_model_inputs, check_readiness, check_template
-from .dry_run import DRY_RUN, check_dry_run, list_witness_warnings
+from .dry_run import DRY_RUN, STABILITY, check_dry_run, check_stability, list_own_terms, list_witness_warnings
 from .findings import Findings, skip
 from .gameability import ATTACKS, check_attacks
 from .honest_completions import Rows, Tokenize, split_words
@@ -22,7 +22,6 @@ from .readings import (
     find_examiners,
     leave_out_unreadable,
 )
-from .stability import STABILITY, check_stability, list_own_terms
 from .trials import make_trials, stop_asking, take_rows, without_asking
 
 

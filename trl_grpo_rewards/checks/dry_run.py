@@ -1,22 +1,99 @@
-"""A dry run: right and wrong answers from the dataset are scored, and the time is measured."""
+"""A dry run: right and wrong answers from the dataset are scored and timed, and some are scored again."""
 
 import math
+import time
+from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from ..expressions import Reward
+from ..expressions import Reward, leave_out_witnesses
 from ..faults import shorten_repr
 from ..function_rewards import FunctionReward, find_functions
+from ..scores import Score
+from .answer_forms import FoundForm
 from .findings import Findings
-from .honest_completions import ROUNDING, WORKING, Tokenize, find_answer_column, list_read_columns, split_words
+from .honest_completions import (
+    NO_ANSWER,
+    ROUNDING,
+    WORKING,
+    Rows,
+    Tokenize,
+    find_answer_column,
+    list_read_columns,
+    score_totals,
+    split_words,
+    write_pairs,
+)
 from .trials import Trials, average_scores
 
 
 if TYPE_CHECKING:
     from trl import GRPOConfig
 
-DRY_RUN = "a dry run on the dataset's own solutions"  # title of this check
+STABILITY = "the same completions scored again"  # title of the check of scores that depend on something else
+AGAIN_ROWS = 4  # number of rows that are scored again: the last ones, which no other check has scored before
+TOLERANCE = 1e-4  # largest difference that counts as equal, since models compute other numbers in another batch
+SLOW_SECONDS = 5.0  # time for the completions of one step from which on a reward is slow
+STEP_SIZE = 64  # number of completions of a step if no configuration says it
+
+DRY_RUN = "a dry run on the dataset's own solutions"  # title of the check of right answers
 SHOWN_ROWS = 3  # largest number of rows that a warning shows
 LEAST_MEAN = 0.9  # smallest mean that outcome rewards must give the dataset's own solutions
+
+
+def list_own_terms(rewards: Reward) -> list[Reward]:
+    """Return the terms that train and have a function of the user's own."""
+    terms = leave_out_witnesses(rewards).rewards
+    return [term for term in terms if any(one.factory.is_foreign for one in find_functions(term))]
+
+
+def check_stability(
+    rewards: Reward, found: FoundForm, tokens: Tokenize = split_words, config: "GRPOConfig | None" = None
+) -> Findings:
+    """Score completions twice, in another order and alone. Each difference is a warning, and so is a slow reward."""
+    findings = Findings(STABILITY)
+    rows = [*found.rows[-AGAIN_ROWS:]]
+    groups = [[*pair, NO_ANSWER] for pair in write_pairs(rewards, rows, tokens, found.form)]
+    size = getattr(config, "generation_batch_size", None) or STEP_SIZE
+    for term in list_own_terms(rewards):
+        start = time.perf_counter()
+        first = score_totals(term, rows, groups, tokens)
+        seconds = (time.perf_counter() - start) / sum(map(len, groups))
+        findings.lines.append(f"{1000 * seconds:8.3f} ms each: {term}")
+        if size * seconds > SLOW_SECONDS:
+            findings.warnings.append(
+                f"{term} takes {size * seconds:.0f} s for the {size} completions of a step on this machine, while the "
+                f"model waits. Make it faster, or declare it with 'async def' if it waits for something."
+            )
+        findings.warnings += [*find_changes(term, rows, groups, first, tokens)][:1]
+    return findings
+
+
+def find_changes(
+    term: Reward, rows: Rows, groups: list[list[str]], first: list[list[Score]], tokens: Tokenize
+) -> Iterator[str]:
+    """Yield a warning about each way of scoring again and each score that it changes."""
+    each = [*zip(rows, groups, first, strict=True)]
+    if term.is_grouped:
+        apart = "without those of other prompts. It must not look at these"
+        parts = [([row], [group], [scores]) for row, group, scores in each]
+    else:
+        apart = "alone. If it compares the completions of a prompt, declare it with @reward(grouped=True)"
+        parts = [([row], [[text]], [[one]]) for row, *pair in each for text, one in zip(*pair, strict=True)]
+    for what, calls in (
+        ("again. Remove what is random in it and what remembers earlier calls", [(rows, groups, first)]),
+        ("in another order. It must not look at others", [(rows[::-1], groups[::-1], first[::-1])]),
+        (apart, parts),
+    ):
+        again = chain(*(chain(*score_totals(term, rows, groups, tokens)) for rows, groups, _ in calls))
+        before = chain(*(chain(*scores) for *_, scores in calls))
+        for old, new in zip(before, again, strict=True):
+            if old != new and (old is None or new is None or abs(old - new) > TOLERANCE):
+                written = " and then ".join("None" if score is None else f"{score:.4g}" for score in (old, new))
+                yield (
+                    f"A score must depend on the completion and its row alone, but {term} gave other scores, such as "
+                    f"{written}, when the same completions were scored {what}."
+                )
 
 
 def check_dry_run(
@@ -25,79 +102,85 @@ def check_dry_run(
     """Check that right answers earn more than wrong ones and fit into a completion, and tell the time of each reward."""
     found = Findings(DRY_RUN)
     rewards, each = trials.rewards, trials.milliseconds
-    means = {
-        kind: average_scores(getattr(trial, kind) for trial in trials.trials)
-        for kind in ("right", "wrong", "helpless")
-    }
+    kinds = ("right", "wrong", "helpless")
+    means = {kind: average_scores(getattr(trial, kind) for trial in trials.trials) for kind in kinds}
     terms = [*((reward.name, weight) for weight, reward in rewards.terms), ("total", None)]
     found.lines.append(f"{'':30} {'right':>8} {'wrong':>8} {'helpless':>8} {'ms each':>8}")
     found.data["dry_run"] = []
     for index, ((name, weight), milliseconds) in enumerate(zip(terms, [*each, sum(each)], strict=True)):
         label = name if weight is None else f"{weight:g} * {name}"
-        columns = " ".join(f"{means[kind][index]:8.3f}" for kind in means)
+        columns = " ".join(f"{means[kind][index]:8.3f}" for kind in kinds)
         found.lines.append(f"{label:30} {columns} {milliseconds:8.3f}")
         known = {kind: None if math.isnan(mean[index]) else mean[index] for kind, mean in means.items()}
         found.data["dry_run"].append({"name": name, "weight": weight, **known, "mean_milliseconds": milliseconds})
     if size := getattr(config, "generation_batch_size", None):
         found.lines.append(f"a batch of {size} takes {sum(each) * size / 1000:.2g} s to score on this machine")
     right, wrong = means["right"][-1], means["wrong"][-1]
-    column = find_answer_column(rewards, trials.trials[0].row)
-    example = trials.trials[0].row.get(column)
     found.lines.append(f"a right answer earns {right - wrong:.3f} more than a wrong one")
-    found.warnings += list_unpaid_warnings(trials, column)
-    for place, reward in enumerate(rewards.rewards):
-        scores = {example.scores[place] for trial in trials.trials for example in trial}
-        if scores == {None}:
-            is_all = len(rewards.rewards) == 1 and not trials.has_solution  # else another fault says it
-            (found.faults if is_all else found.warnings).append(
-                f"Reward '{reward.name}' gave None for every completion that was tried, so it scores nothing. If it is a "
-                f"function of your own, check that it ends with return."
-            )
-        is_own = isinstance(reward, FunctionReward) and reward.factory.is_foreign  # a penalty of ours may well be 0
-        if len(scores) == 1 and None not in scores and is_own and reward not in trials.found.unpaid:
-            score, row = scores.pop(), trials.trials[0].row
-            values = {"prompts": row.get("prompt"), **{name: row.get(name) for name in sorted(reward.columns)}}
-            call = ", ".join(f"{name}=[{shorten_repr(value)}]" for name, value in values.items())
-            found.warnings.append(
-                f"Reward '{reward.name}' gave {score:g} to every completion that was tried, so these checks cannot "
-                f"tell whether it works. Call it on a completion that should earn {'something else' if score else 'more than 0'}: "
-                f"{reward}(completions=['...'], {call})."
-            )
-    examples = [example for trial in trials.trials for example in trial]
-    if any(one.total is None and any(score is not None for score in one.scores) for one in examples):
+    found.warnings += list_unpaid_warnings(trials)
+    for place in range(len(rewards.rewards)):
+        add_silence(found, trials, place)
+    if any(one.total is None and any(score is not None for score in one.scores) for one in trials.examples):
         found.warnings += list_witness_warnings(rewards, config)
-    for place, ((weight, reward), mean) in enumerate(zip(rewards.terms, means["right"], strict=False)):
-        unpaid = list_unpaid_rows(trials, place, column)
-        if weight and reward.is_outcome and wrong < right and mean < LEAST_MEAN:
-            value = trials.trials[unpaid[0]].row.get(column) if unpaid else example
-            found.faults.append(
-                f"Reward '{reward.name}' gives the dataset's own solutions {mean:.3f} on average, although they are "
-                f"right. Compare how they are written, such as {value!r}, with the answers that {reward} expects."
-            )
-        elif unpaid:
-            shown = [f"{shorten_repr(trials.trials[row].row.get(column))} in row {row}" for row in unpaid[:SHOWN_ROWS]]
-            found.warnings.append(
-                f"The dataset's own solution earns nothing from {reward} on {len(unpaid)} of the {len(trials.trials)} rows "
-                f"that were tried, such as {', '.join(shown)} (counted from 0). Correct the reward, or remove such rows."
-            )
+    column = find_answer_column(rewards, trials.trials[0].row)
+    for place, mean in enumerate(means["right"][:-1]):
+        add_unpaid_rows(found, trials, place, column, mean if wrong < right else math.nan)
     if trials.has_solution and not right > wrong + ROUNDING:
         worth = "nothing, because it cannot be judged" if math.isnan(wrong) else f"{wrong:.3f}"
         earned = f"earns {right:.3f}, which is no more than a wrong one earns ({worth})"
         found.faults.append(
-            f"Under {rewards}, a right answer {'cannot be judged' if math.isnan(right) else earned}. Check that the "
-            f"column '{column}', such as {example!r}, contains what the rewards look for."
+            f"Under {rewards}, a right answer {'cannot be judged' if math.isnan(right) else earned}. Check that the column "
+            f"'{column}', such as {trials.trials[0].row.get(column)!r}, contains what the rewards look for."
         )
-    longest = getattr(config, "max_completion_length", None)
-    if longest is not None:
-        bare = [trial.right.text.replace(WORKING.strip(), "") for trial in trials.trials]
-        shortest = min(bare, key=lambda text: len(tokens(text)))
-        if (count := len(tokens(shortest))) > longest:
-            found.faults.append(
-                f"The shortest right answer in the form that the rewards ask for has {count} {unit} "
-                f"without any working ({shortest!r}), but completions end at max_completion_length={longest}. Raise "
-                f"max_completion_length."
-            )
+    longest = getattr(config, "max_completion_length", None) or math.inf
+    bare = [trial.right.text.replace(WORKING.strip(), "") for trial in trials.trials]
+    count, shortest = min((len(tokens(text)), text) for text in bare)
+    if count > longest:
+        found.faults.append(
+            f"The shortest right answer in the form that the rewards ask for has {count} {unit} without any working "
+            f"({shortest!r}), but completions end at max_completion_length={longest}. Raise max_completion_length."
+        )
     return found
+
+
+def add_silence(found: Findings, trials: Trials, place: int) -> None:
+    """Add what to say of a term that gives every completion the same score, or None."""
+    reward, row = trials.rewards.rewards[place], trials.trials[0].row
+    scores = {example.scores[place] for example in trials.examples}
+    is_own = isinstance(reward, FunctionReward) and reward.factory.is_foreign  # a penalty of ours may well be 0
+    if scores == {None}:
+        is_all = len(trials.rewards.rewards) == 1 and not trials.has_solution  # else another fault says it
+        (found.faults if is_all else found.warnings).append(
+            f"Reward '{reward.name}' gave None for every completion that was tried, so it scores nothing. If it is a "
+            f"function of your own, check that it ends with return."
+        )
+    elif len(scores) == 1 and is_own and reward not in trials.found.unpaid:
+        score = scores.pop()
+        values = {"prompts": row.get("prompt"), **{name: row.get(name) for name in sorted(reward.columns)}}
+        call = ", ".join(f"{name}=[{shorten_repr(value)}]" for name, value in values.items())
+        found.warnings.append(
+            f"Reward '{reward.name}' gave {score:g} to every completion that was tried, so these checks cannot tell whether "
+            f"it works. Call it on a completion that should earn {'something else' if score else 'more than 0'}: "
+            f"{reward}(completions=['...'], {call})."
+        )
+
+
+def add_unpaid_rows(found: Findings, trials: Trials, place: int, column: str, mean: float) -> None:
+    """Add the rows whose right answer earns no more than a wrong one. It is a fault if an outcome's mean is too low."""
+    weight, reward = trials.rewards.terms[place]
+    unpaid = list_unpaid_rows(trials, place, column)
+    if weight and reward.is_outcome and mean < LEAST_MEAN:
+        value = trials.trials[unpaid[0] if unpaid else 0].row.get(column)
+        found.faults.append(
+            f"Reward '{reward.name}' gives the dataset's own solutions {mean:.3f} on average, although they are right. "
+            f"Compare how they are written, such as {value!r}, with the answers that {reward} expects."
+        )
+    elif unpaid:
+        shown = [f"{shorten_repr(trials.trials[row].row.get(column))} in row {row}" for row in unpaid[:SHOWN_ROWS]]
+        found.warnings.append(
+            f"The dataset's own solution earns nothing from {reward} on {len(unpaid)} of the {len(trials.trials)} rows "
+            f"that were tried, such as {', '.join(shown)} (counted from 0). Correct the reward, or remove such rows."
+        )
 
 
 def list_unpaid_rows(trials: Trials, place: int, column: str) -> list[int]:
@@ -111,13 +194,14 @@ def list_unpaid_rows(trials: Trials, place: int, column: str) -> list[int]:
     unpaid = []
     for row, (trial, score) in enumerate(zip(trials.trials, right, strict=True)):
         others = max(one.scores[place] or 0 for one in (trial.wrong, trial.helpless))
-        is_unpaid = score <= others and score < highest - ROUNDING if score is not None else is_own
-        unpaid += [row] if is_unpaid else []
+        if is_own if score is None else score <= others and score < highest - ROUNDING:
+            unpaid.append(row)
     return unpaid if len(unpaid) < len(right) else []
 
 
-def list_unpaid_warnings(trials: Trials, column: str) -> list[str]:
+def list_unpaid_warnings(trials: Trials) -> list[str]:
     """Return a warning for each function of the user's own that paid no right answer in any form that was tried."""
+    column = find_answer_column(trials.rewards, trials.trials[0].row)
     example = shorten_repr(next((row[column] for row in trials.found.rows if row.get(column) is not None), None))
     return [
         f"No right answer that was tried earned more than a wrong one from {one}, so these checks cannot tell whether it "

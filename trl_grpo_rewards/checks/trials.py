@@ -59,6 +59,10 @@ class Trials:
     milliseconds: list[float]
     found: FoundForm
 
+    @property
+    def examples(self) -> list[Example]:
+        return [example for trial in self.trials for example in trial]
+
 
 def without_asking(rewards: Reward) -> Reward | None:
     """Return the terms that ask no server and no person, or None if all of them ask."""

@@ -1,0 +1,240 @@
+"""Honest, correct completions, attacks in the same form, and the trials in which each reward scores them once."""
+
+from collections import Counter
+
+import pytest
+
+from helpers.checks import find_faults, make_problems
+from trl_grpo_rewards import boxed, choice, code, demo, gate, judge, keywords, length, parse, reward, route, tags
+from trl_grpo_rewards.checks import Form, assert_not_gameable, attacks, check, honest
+from trl_grpo_rewards.checks.attack_completions import FORMLESS, find_expression, make_wrong_answer
+from trl_grpo_rewards.checks.dry_run import check_dry_run
+from trl_grpo_rewards.checks.gameability import check_attacks
+from trl_grpo_rewards.checks.honest_completions import (
+    NO_ANSWER,
+    Example,
+    count_words,
+    find_answer_column,
+    has_solution,
+    is_guess,
+    swap_completions,
+    write_completion,
+)
+from trl_grpo_rewards.checks.trials import ATTACKED_ROWS, TRIED_ROWS, make_trials, take_rows, without_asking
+
+
+ASKED = judge(model="none", rubric="Is it right?", base_url="http://localhost:9/v1")
+
+
+def test_each_branch_of_a_route_has_its_own_form():
+    data = make_problems("7", "8").add_column("kind", ["a", "b"])
+    rewards = route("kind", {"a": boxed() + 0.1 * tags("think"), "b": boxed() + 0.1 * tags("answer")})
+    assert not [text for one in check(rewards, data) for text in one.faults + one.warnings]
+    assert honest(rewards, data[0]).startswith("<think>") and honest(rewards, data[1]).startswith("<answer>")
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "boxed(evaluated=True) - 2 * keywords(any=('sorry',))",
+        "boxed(evaluated=True) - keywords(any=('sorry',))",
+        "boxed(evaluated=True) + 0.5 * tags('think', 'answer') + 0.5 * tags('think', name='t')",
+        "boxed(evaluated=True) + 0.5 * tags('think') + 0.5 * tags('think', 'answer', name='t')",
+        "boxed(evaluated=True) + 0.2 * keywords(all=('because',)) + 0.2 * keywords(all=('therefore',), name='k')",
+        "boxed(evaluated=True) + 0.2 * keywords(none=('step',))",
+    ],
+)
+def test_negative_and_repeated_terms_are_no_faults(expression):
+    rewards, data = parse(expression), demo.arithmetic(size=64)
+    assert not find_faults(rewards, data)
+    text = honest(rewards, data[0])
+    best = sum(weight for weight, _ in rewards.terms if weight > 0)
+    assert rewards(prompts=[data[0]["prompt"]], completions=[text], solution=[data[0]["solution"]]) == [best]
+
+
+@reward(outcome=True)
+def headed(completion: str, title: str) -> float:
+    return float(title in completion)
+
+
+@reward(outcome=True)
+def authored(completion: str, author: str) -> float:
+    return float(author in completion)
+
+
+@reward
+def hinted(completion: str, hint: str) -> float:
+    return float(hint in completion)
+
+
+@reward
+def rounded(completion: str, digits: int, answer: float) -> float:
+    return float(f"{answer:.{digits}f}" in completion)
+
+
+@pytest.mark.parametrize(
+    "rewards, column, guessed",
+    [
+        (headed() + tags("think"), "title", False),  # what the outcome reads
+        (headed() + authored(), "solution", False),
+        (tags("think"), "solution", False),
+        (hinted() + tags("think"), "hint", True),  # the only column that a function of the user's own reads
+        (hinted() + headed(), "title", False),
+        (hinted() + rounded(), "answer", False),  # the usual name
+        (hinted() + hinted(hint="other", name="other"), "solution", False),
+    ],
+    ids=str,
+)
+def test_the_right_answer_is_in_a_column_that_the_rewards_read(rewards, column, guessed):
+    assert find_answer_column(rewards) == column and is_guess(rewards) is guessed
+
+
+def test_the_completion_of_a_row_is_honest_by_itself():
+    assert honest(boxed(), {"prompt": "?", "solution": "7", "completion": "seven"}) == "seven"
+    assert honest(boxed(), {"prompt": "?", "solution": "2 + 5 = 7\n#### 7"}).startswith("2 + 5 = 7")
+
+
+def test_whether_a_reward_reads_the_solution():
+    assert has_solution(gate(tags("a"), by=boxed()), []) and not has_solution(tags("a") + keywords(any=("b",)), [])
+    solved = {"prompt": "Print 1.", "tests": {"inputs": [""], "outputs": ["1"]}, "solution": "print(1)"}
+    assert has_solution(code(), [solved]) and not has_solution(code(), [{**solved, "solution": None}])
+
+
+def test_the_completion_of_a_row_with_another_answer_is_wrong():
+    rows = [{"solution": solution} for solution in ("1", "1", "2")]
+    assert swap_completions(boxed(), rows, ["a", "b", "c"]) == ["c", "c", "a"]
+    assert swap_completions(boxed(), rows[:2], ["a", "b"]) == [NO_ANSWER] * 2
+
+
+@pytest.mark.parametrize("unit, size", [("tokens", lambda text: len(text) // 3), ("words", count_words), ("chars", len)])  # fmt: skip
+@pytest.mark.parametrize("target", [12, 300])
+def test_a_completion_has_the_length_that_its_form_asks_for(unit, size, target):
+    form = Form(tags=("think",), length=(target, unit))
+    text = write_completion(form, "many words " * 20, "7", lambda text: len(text) // 3)
+    assert target <= size(text) <= target + 24 and text.endswith("</think>\n7")
+
+
+# --- attacks ----------------------------------------------------------------------------------------------------------
+
+
+def test_attacks_are_of_the_form_that_the_rewards_want():
+    rewards = boxed() + tags("think", "answer") + keywords(all=["because"]) + length(50, unit="words")
+    row = {"prompt": "Ann has 3 apples and buys 4. How many?", "solution": "7"}
+    right = honest(rewards, row)
+    assert right.startswith("<think>First") and right.endswith("<answer>\\boxed{7}</answer>") and "because" in right
+    made = attacks(rewards, row)
+    assert rewards(completions=[right, *made.values()], prompts=[row["prompt"]] * (len(made) + 1),
+                   solution=["7"] * (len(made) + 1))[0] == pytest.approx(4.0, abs=0.1)  # fmt: skip
+    assert len(made["unclosed tags"]) > 60_000 and made["empty tags"] == "<think></think><answer></answer>"
+    holders = {name for name, text in made.items() if "\\boxed{7}" in text}
+    assert holders == {"many boxes", "right between wrong answers"}
+
+
+def test_a_wrong_answer_is_of_the_same_kind():
+    assert [make_wrong_answer([letter], "ABC") for letter in "ABC"] == ["C", "A", "B"]
+    assert make_wrong_answer(["7"], "") == "20" and make_wrong_answer(["x + 1"], "") == make_wrong_answer([], "ABC")
+    made = attacks(choice("ABC"), {"prompt": "Which?", "solution": "B"})
+    assert made["a wrong answer"].endswith("\\boxed{A}") and made["every choice"].endswith("\\boxed{A, B, C}")
+
+
+@reward(worthless=lambda: {"greeting": "Hello"})
+def says_hello(completion: str) -> float:
+    return float("Hello" in completion)
+
+
+@pytest.mark.parametrize("gold, first", [("B", "A"), ("Oslo", "Amber"), ("7", "0"), ("x + 1", "0")])
+def test_guesses_are_of_the_same_kind_and_neither_begin_nor_end_with_the_right_one(gold, first):
+    guesses = attacks(says_hello(), {"prompt": "?", "solution": gold})["many answers in a box"]
+    listed = guesses.partition("{")[2].rstrip("}").split(", ")
+    assert listed[0] == first and gold in listed[1:-1] and len(listed) > 9
+
+
+@pytest.mark.parametrize(
+    "question, expression",
+    [
+        ("What is 3 + 4?", "3 + 4"), ("Is 1 + 1 less than (12 - 3) * 4?", "(12 - 3) * 4"),
+        ("Find $2x+1$ at 3.", "2x+1"), ("How old is he in 2024?", "How old is he in 2024?"),
+    ],
+)  # fmt: skip
+def test_the_longest_expression_of_a_question_is_restated(question, expression):
+    assert find_expression(question) == expression
+
+
+def test_without_a_right_completion_an_attack_with_a_good_form_may_pay():
+    rows = [{"prompt": "What is 3 + 4?", "solution": "7"}]
+    every, some = (make_trials(rewards, rows).trials[0].attacks for rewards in (says_hello() + boxed(), says_hello()))
+    assert every.keys() == attacks(says_hello() + boxed(), rows[0]).keys()
+    assert some.keys() == {*FORMLESS, "says_hello: greeting"} and "a wrong answer" in every.keys() - some.keys()
+
+
+# --- trials -----------------------------------------------------------------------------------------------------------
+
+
+@reward(grouped=True)
+def group_size(completions: list[str], completion_ids: list[list[int]]) -> list[float]:
+    return [float(len(completions))] * len(completions)
+
+
+@reward(batched=True)
+def is_chat(completions: list) -> list[float]:
+    return [float(completion == [{"role": "assistant", "content": "4"}]) for completion in completions]
+
+
+def test_terms_that_ask_are_left_out():
+    assert without_asking(boxed() + 0.5 * ASKED) == boxed() and without_asking(ASKED) is None
+    assert without_asking(gate(ASKED, by=boxed())) is None
+    rewards = 2 * boxed() + 0.5 * tags("think")
+    assert without_asking(rewards - ASKED) == rewards
+
+
+SCORED: list[tuple[str, str, str]] = []
+CALLS: list[str] = []
+
+
+@reward(batched=True, form=lambda: Form())
+def watches(prompts: list, completions: list, solution: list, *, place: str) -> list[float]:
+    """Paid for the right answer at the end. Remembers all that it scores."""
+    CALLS.append(place)
+    SCORED.extend((place, *one) for one in zip(prompts, completions, strict=True))
+    return [float(text.endswith(f"{{{right}}}")) for text, right in zip(completions, solution, strict=True)]
+
+
+@pytest.mark.parametrize("rows", [2, ATTACKED_ROWS + 1, TRIED_ROWS + 1])
+def test_each_example_is_scored_once_by_each_reward_whatever_is_checked(rows):
+    SCORED.clear(), CALLS.clear()
+    rewards = watches(place="a") + gate(watches(place="b"), by=watches(place="c"), name="gated") + tags("think")
+    data = make_problems(*(str(1000 + row) for row in range(rows)))
+    trials = make_trials(rewards, take_rows(data))
+    assert not check_attacks(trials).faults + check_dry_run(trials).faults
+    tried = min(rows, TRIED_ROWS)
+    attacked = len(attacks(rewards, data[0])) * min(rows, ATTACKED_ROWS)
+    assert {*Counter(SCORED).values()} == {1} and max(Counter(CALLS).values()) <= 2
+    assert [sum(one[0] == place for one in SCORED) for place in "ac"] == [3 * tried + attacked] * 2
+    SCORED.clear()
+    assert_not_gameable(rewards, [*data])
+    assert {*Counter(SCORED).values()} == {1}
+
+
+def test_a_trial_has_the_scores_of_each_term_and_the_total():
+    rewards = boxed() + 0.5 * group_size() - tags("a")
+    rows = [
+        {"prompt": "What is 3 + 4?", "solution": solution, "completion": f"\\boxed{{{solution}}}"} for solution in "78"
+    ]
+    first, second = (made := make_trials(rewards, rows, attacked=1)).trials
+    size = 3 + len(attacks(rewards, rows[0]))  # a row's completions are a group
+    assert first.right == Example("\\boxed{7}", [1.0, size, 0.0, 1 + size / 2])
+    assert first.wrong == Example("\\boxed{8}", [0.0, size, 0.0, size / 2])
+    assert second.helpless == Example(NO_ANSWER, [0.0, 3.0, 0.0, 1.5]) and second.right.total == 2.5
+    assert {name: one.text for name, one in first.attacks.items()} == attacks(rewards, rows[0], others=["8"])
+    assert second.attacks == {} and (first.row, second.row) == (*rows,)
+    assert made.has_solution and min(made.milliseconds) > 0 and len(made.milliseconds) == 3
+
+
+def test_completions_are_messages_where_prompts_are_and_are_measured_once_by_the_tokenizer():
+    chat = {"prompt": [{"role": "user", "content": "?"}], "solution": "4", "completion": "4"}
+    assert make_trials(is_chat(), [chat]).trials[0].right.total == 1.0
+    assert make_trials(is_chat(), [{**chat, "prompt": "?"}]).trials[0].right.total == 0.0
+    rewards, lengths = group_size() + boxed(), []
+    row = {"prompt": "What is 3 + 1?", "solution": "4"}
+    make_trials(rewards, [row], lambda text: lengths.append(text) or [0])
+    assert {*Counter(lengths).values()} == {1} and honest(rewards, row) in lengths
