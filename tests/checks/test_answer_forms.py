@@ -48,7 +48,7 @@ UNKNOWN = {
 def test_a_form_that_is_not_found_is_a_warning_with_what_was_tried_and_what_to_write(name):
     rewards, data = UNKNOWN[name]
     found = check(rewards, data)
-    assert not [fault for one in found for fault in one.faults]
+    assert not [text for one in found for text in one.faults + one.warnings if "attack" in text]
     (warning,) = [text for one in found for text in one.warnings if "No right answer that was tried" in text]
     value = next(iter(data[0][name] for name in data.column_names if name != "prompt"))
     assert f"The value {value!r} of '{data.column_names[1]}' was written as '\\\\boxed{{{value}}}', " in warning
@@ -71,18 +71,6 @@ def test_what_a_column_contains_that_is_taken_for_the_solution_is_no_fault(rewar
 
 def test_a_column_that_may_be_missing_and_is_causes_no_fault():
     assert not find_faults(MADE["optional"], Dataset.from_dict(make_rows("theme", CITIES)))
-
-
-@reward
-def encoded_or_perfect(completion: str, solution: str) -> float:
-    return max(encoded.function(completion, solution), float("perfect" in completion))
-
-
-def test_an_attack_that_earns_more_than_all_that_was_tried_is_a_warning():
-    found = check(encoded_or_perfect(), make_problems(*CITIES))
-    (warning,) = [text for one in found for text in one.warnings if "more than each right completion" in text]
-    assert "The attack 'flattery" in warning and "earns 1.000 under encoded_or_perfect()" in warning
-    assert not [text for one in check(encoded(), make_problems(*CITIES)) for text in one.warnings if "attack" in text]
 
 
 @reward(form=lambda: Form(answer="=={}==", bare=True))

@@ -76,27 +76,23 @@ def check(
         raise TypeError(describe_no_dataset(dataset))
     dataset = show_rows(dataset)
     found = [check_contract(rewards, dataset, config, tokenizer)]
+    trials = [*([STABILITY] if list_own_terms(rewards) else []), ATTACKS, DRY_RUN]
+    examined = [EXAMINATION.format(one.name) for one in find_examiners(rewards)]
     if found[0].faults:
         titles = [READING.format(column, name) for (column, _), name in find_readers([rewards]).items()]
-        titles += [EXAMINATION.format(reward.name) for reward in find_examiners(rewards)]
-        titles += [*([] if tokenizer is None else [TEMPLATE]), *([STABILITY] if list_own_terms(rewards) else [])]
-        titles += [ATTACKS, DRY_RUN]
-        return [*found, *(skip(title, "rewards, dataset and configuration do not fit together") for title in titles)]
-    readiness = check_readiness(rewards)
-    found += [readiness] if readiness.faults or readiness.lines else []
-    found += (readings := check_readings(rewards, dataset, threshold))
-    if readiness.faults:
-        found += [skip(EXAMINATION.format(one.name), "rewards lack what they need") for one in find_examiners(rewards)]
-    else:
-        found += check_examinations(rewards, dataset)
+        titles += [*examined, *([] if tokenizer is None else [TEMPLATE]), *trials]
+        return found + skip("rewards, dataset and configuration do not fit together", titles)
+    readiness, readings = check_readiness(rewards), check_readings(rewards, dataset, threshold)
+    found += [readiness] * bool(readiness.faults or readiness.lines) + readings
+    is_ready = not readiness.faults
+    found += check_examinations(rewards, dataset) if is_ready else skip("rewards lack what they need", examined)
     if tokenizer is not None:
         found.append(check_template(rewards, dataset, tokenizer, getattr(config, "chat_template_kwargs", None)))
         found += [] if model_config is None else [check_model_inputs(dataset, tokenizer, model_config, config)]
     rows = take_rows(dataset)
     if any(one.faults for one in readings) and not (rows := leave_out_unreadable(rewards, rows)):
-        titles = [*([STABILITY] if list_own_terms(rewards) else []), ATTACKS, DRY_RUN]
-        return [*found, *(skip(title, "no solution can be read") for title in titles)]
-    return [*found, *try_rewards(rewards, rows, tokenizer, config)]
+        return found + skip("no solution can be read", trials)
+    return found + try_rewards(rewards, rows, tokenizer, config)
 
 
 def try_rewards(rewards: Reward, rows: Rows, tokenizer: Any, config: "GRPOConfig | None") -> list[Findings]:
@@ -108,20 +104,20 @@ def try_rewards(rewards: Reward, rows: Rows, tokenizer: Any, config: "GRPOConfig
     if all(stop_asking(reward).asks for reward in leave_out_witnesses(rewards).rewards):
         found.warnings += list_witness_warnings(rewards, config)
     if offline is None:
-        return [found, *(skip(title, "no reward can be tried") for title in (ATTACKS, DRY_RUN))]
+        return [found, *skip("no reward can be tried", [ATTACKS, DRY_RUN])]
     tokens: Tokenize = split_words if tokenizer is None else lambda text: tokenizer(text)["input_ids"]
     try:
         answers = find_form(offline, rows, tokens)
-        again = check_stability(offline, answers, tokens, config)
+        again = [check_stability(offline, answers, tokens, config)] if list_own_terms(offline) else []
         trials = make_trials(offline, rows, tokens, found=answers)
     except ContradictoryForms as error:
         found.warnings.append(f"No attack was tried. {error}")
-        return [found, *(skip(title, "no completion can earn all rewards") for title in (ATTACKS, DRY_RUN))]
+        return [found, *skip("no completion can earn all rewards", [ATTACKS, DRY_RUN])]
     except Exception as error:  # a reward raises errors of any type
         if (fault := describe_reward_error(error)) is None:
             raise
-        tried = [Findings(ATTACKS, faults=[fault]), skip(DRY_RUN, "a reward raised an error")]
+        tried = [Findings(ATTACKS, faults=[fault]), *skip("a reward raised an error", [DRY_RUN])]
     else:
-        tried = [again] if list_own_terms(offline) else []
-        tried += [check_attacks(trials), check_dry_run(trials, config, tokens, "tokens" if tokenizer else "words")]
-    return [found, *tried] if skipped else tried
+        dry_run = check_dry_run(trials, config, tokens, "tokens" if tokenizer else "words")
+        tried = [*again, check_attacks(trials), dry_run]
+    return [found] * bool(skipped) + tried

@@ -96,7 +96,6 @@ class FoundForm:
     form: Form = BOX
     unpaid: tuple[FunctionReward, ...] = ()  # the functions that no form paid
     written: str = ""  # how the answer of the first row was written for them
-    tried: tuple[Form, ...] = ()  # the forms that were tried, if nothing at all was paid
     is_solved: bool = True  # whether right completions are known
     is_certain: bool = True  # whether what follows from them may be a fault
 
@@ -222,7 +221,7 @@ def give_up(found: FoundForm, search: Search) -> FoundForm:
     best = max(outcomes, key=lambda one: one.earn(readers))
     if not found.is_certain and best.earn(readers) > 0:  # the column contains something else, such as a length
         return replace(found, unpaid=())
-    return replace(found, form=best.form, tried=(*search.forms,), is_solved=False, is_certain=False)
+    return replace(found, form=best.form, is_solved=False, is_certain=False)
 
 
 def is_formless(function: FunctionReward) -> bool:

@@ -1,5 +1,6 @@
 """The findings of a check: lines to read, warnings, and faults that should stop a run."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,9 +33,9 @@ class Findings:
     data: dict[str, Any] = field(default_factory=dict)
 
 
-def skip(title: str, reason: str) -> Findings:
-    """Return the findings of a check that was not run."""
-    return Findings(title, [f"not run: {reason}"], is_run=False)
+def skip(reason: str, titles: Iterable[str]) -> list[Findings]:
+    """Return the findings of checks that were not run."""
+    return [Findings(title, [f"not run: {reason}"], is_run=False) for title in titles]
 
 
 def as_text(findings: list[Findings]) -> str:

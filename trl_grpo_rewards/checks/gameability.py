@@ -1,6 +1,5 @@
 """Check that no attack is paid like an honest, correct completion."""
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -108,11 +107,8 @@ def check_attacks(trials: Trials) -> Findings:
     found = Findings(ATTACKS)
     if not leave_out_witnesses(trials.rewards).columns and not trials.has_solution:
         found.warnings.append("No reward reads a dataset column, so form alone earns the full reward.")
-    if trials.found.tried:
-        found.lines.append("no form of an answer is paid, so attacks are compared with all that was tried")
-        found.warnings += list_unknown_payments(trials)
-        return found
-    if not (payments := count_payments(trials)):
+    is_form_known = trials.found.is_solved or not trials.found.unpaid
+    if not (payments := count_payments(trials) if is_form_known else []):
         found.lines.append("not run: no honest completion could be made that earns these rewards")
         found.is_run = False
         return found
@@ -168,18 +164,6 @@ def list_earned(trial: Trial, place: int) -> tuple[float, float] | None:
     if right is None or helpless is None or len(known) < len(wrong) or not absurd:
         return None
     return min(known) - helpless, right - helpless
-
-
-def list_unknown_payments(trials: Trials) -> list[str]:
-    """Return a warning about the attack that earns most, if it earns more than each right completion that was tried."""
-    tried = [one.total for trial in trials.trials for one in (trial.right, trial.helpless)]
-    attacks = [(one.total, name) for trial in trials.trials for name, one in trial.attacks.items()]
-    most, name = max(((total, name) for total, name in attacks if total is not None), default=(-math.inf, ""))
-    if most <= max((total for total in tried if total is not None), default=math.inf) + ROUNDING:
-        return []
-    return [
-        f"The attack '{name}' earns {most:.3f} under {trials.rewards}, more than each right completion that was tried."
-    ]
 
 
 def write_remedy(trials: Trials, attack: str) -> str:

@@ -46,11 +46,9 @@ def check_judges(rewards: Reward, dataset: "Dataset", say: Callable[[str], None]
     each = sum(map(count_requests, judges))
     rows = rows[: min(JUDGED_ROWS, REQUESTS // each)] if each else []
     if not rows:
-        return skip(
-            JUDGES,
-            f"this needs a judge among the rewards, a row with a solution, and at most {REQUESTS} requests for the row; a row "
-            f"takes {each}",
-        )
+        needed = f"a judge among the rewards, a row with a solution, and at most {REQUESTS} requests for the row"
+        (found,) = skip(f"this needs {needed}; a row takes {each}", [JUDGES])
+        return found
     names = ", ".join(one.name for one in judges)
     say(f"{names}: {each * len(rows)} requests about {len(rows)} rows of the dataset.")
     offline = without_asking(rewards)

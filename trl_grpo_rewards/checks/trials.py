@@ -10,7 +10,7 @@ from ..expressions import Reward, add, leave_out_witnesses
 from ..function_rewards import FunctionReward
 from ..scores import Score
 from ..verify.solutions import read_gold
-from .answer_forms import FoundForm, find_form, show
+from .answer_forms import FoundForm, find_form
 from .attack_completions import FORMLESS, attacks, collect_worthless
 from .honest_completions import (
     NO_ANSWER,
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 TRIED_ROWS = 128  # largest number of dataset rows whose completions are scored
 ATTACKED_ROWS = 16  # largest number of dataset rows on which attacks are tried, too
-ATTACKED_IN_EACH_FORM = 2  # number of rows on which attacks are tried in each form, where none is known to be right
 GUESSED_ROWS = 8  # largest number of rows whose right answers are guesses in other rows
 SHORT = 4_000  # number of characters that are kept of a very long attack, on all rows except the first
 
@@ -96,7 +95,7 @@ def make_trials(
     if found is None:
         found = find_form(rewards, rows, tokens)
         if any("completion" in row for row in rows):
-            found = replace(found, rows=rows, tried=(), is_solved=True)
+            found = replace(found, rows=rows, is_solved=True)
     rows, form = found.rows, found.form
     is_solved = any(rewards.weights) and has_solution(leave_out_witnesses(rewards), rows) and found.is_solved
     pairs = write_pairs(rewards, rows, tokens, form)
@@ -108,11 +107,6 @@ def make_trials(
         made = [{name: text for name, text in more.items() if name in worthless} for more in made]
     for more in made[1:]:  # regular expressions of users take quadratic time for what never closes
         more["unclosed tags"] = more["unclosed tags"][:SHORT]
-    for place, row in enumerate(rows[: min(attacked, ATTACKED_IN_EACH_FORM)]):
-        for one in found.tried:
-            new, written = attacks(rewards, row, count, one, others), f"as {show(one)}{' alone' * one.bare}"
-            known = {*made[place].values()}
-            made[place] |= {f"{name}, {written}": text for name, text in new.items() if text not in known}
     made += [{}] * (len(rows) - len(made))
     texts = [[*pair, NO_ANSWER, *more.values()] for pair, more in zip(pairs, made, strict=True)]
     examples: list[list[Example]] = []
