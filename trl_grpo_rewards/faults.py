@@ -21,14 +21,15 @@ if TYPE_CHECKING:
     from trl import GRPOConfig
 
 
-PASSED = ("prompts", "completions", "completion_ids", *HOOKS)
-"""Names under which TRL itself passes values to reward functions, so that a column cannot have them."""
-
-ROLES = ("system", "developer", "user", "assistant", "tool")
-"""Roles of messages that chat templates know."""
-
-PROMPT_COLUMNS = ("prompt", "question", "problem", "instruction", "messages", "conversations")
-"""Common names of the column with the question. An error message suggests the one that the dataset has."""
+PASSED = ("prompts", "completions", "completion_ids", *HOOKS)  # names that TRL itself passes, and no column can have
+PROMPT_COLUMNS = ("prompt", "question", "problem", "instruction", "messages", "conversations")  # the usual names
+ROLES = ("system", "developer", "user", "assistant", "tool")  # those that chat templates know
+FOREIGN_FORMATS = ("numpy", "pandas", "polars", "arrow")  # formats of a dataset whose rows TRL cannot read
+LARGEST_CELL = 1_000_000  # largest number of characters of a prompt or a solution, which is about that of a long book
+COMPARED_ROWS = 1000  # number of rows in which prompts and solutions are compared
+LEAST_ROWS = 20  # number of rows from which on one solution for all of them is a doubt, and no chance
+PLACE = "0123456789"  # the content of a message with which a chat template is tried
+REMOVE = "Remove such rows: dataset.filter(...), or name the column that contains the prompts."
 
 REMEDIES = {
     "DataFrame": "Convert it: Dataset.from_pandas(frame).",
@@ -39,24 +40,6 @@ REMEDIES = {
     "IterableDataset": "Load it without streaming, or convert some rows: Dataset.from_list([*dataset.take(500)]).",
 }
 """What to do with a value that is no dataset, by the name of its type."""
-
-LARGEST_CELL = 1_000_000
-"""Largest number of characters of a prompt or a solution, which is about that of a long book."""
-
-COMPARED_ROWS = 1000
-"""Number of rows in which prompts and solutions are compared."""
-
-LEAST_ROWS = 20
-"""Number of rows from which on one solution for all of them is a doubt, and no chance."""
-
-PLACE = "0123456789"
-"""The content of a message with which a chat template is tried."""
-
-FOREIGN_FORMATS = ("numpy", "pandas", "polars", "arrow")
-"""Formats of a dataset whose rows TRL cannot read."""
-
-REMOVE = "Remove such rows: dataset.filter(...), or name the column that contains the prompts."
-"""What to do with prompts that nobody can be asked."""
 
 
 class TransformedRows:

@@ -38,14 +38,11 @@ def test_a_healthy_job_has_no_fault(config):
 def test_form_alone_is_a_warning_and_judges_are_not_asked():
     data = make_problems("1", "2")
     found = get_section("attacks", tags("think"), data)
-    assert (
-        found.warnings == ["No reward reads a dataset column, so form alone earns the full reward."]
-        and not found.faults
-    )
+    assert found.warnings == ["No reward reads a dataset column, so form alone earns the full reward."]
+    assert not found.faults
     asked = judge(model="none", rubric="Is it right?", base_url="http://localhost:9/v1")
-    assert get_section("rewards that were not tried, because they ask", asked, data).lines == [
-        "judge: checks never ask a server or a person"
-    ]
+    not_tried = get_section("rewards that were not tried, because they ask", asked, data)
+    assert not_tried.lines == ["judge: checks never ask a server or a person"]
     (fault,) = find_faults(boxed() + 0.5 * asked, data)
     assert "asks the server http://localhost:9/v1, which cannot be reached" in fault
 
@@ -77,12 +74,9 @@ def test_rewards_are_given_as_a_trainer_takes_them(config):
     [
         (
             boxed,
-            r"The argument 'rewards' contains the reward factory 'boxed' instead of a reward. Call it with its options: boxed\(",
+            r"The argument 'rewards' contains the reward factory 'boxed' instead of a reward. Call it with its options: ",
         ),
-        (
-            [of_box, boxed],
-            r"The argument 'rewards' contains the reward factory 'boxed' instead of a reward. Call it with its options",
-        ),
+        ([of_box, boxed], "The argument 'rewards' contains the reward factory 'boxed' instead of a reward. Call it"),
         ("boxed()", r"The rewards are the text 'boxed\(\)' instead of a reward. Write parse\('boxed\(\)'\)."),
         (
             Form,
@@ -98,12 +92,11 @@ def test_what_is_no_reward_is_refused(given, said):
 
 
 def test_a_column_of_completions_and_sources_are_the_datasets_own():
-    data = make_problems("1", "2").add_column("completion", [None, [{"role": "assistant", "content": "1"}]])
+    answers, cited = make_problems("1", "2"), citations(sources="sources")
+    data = answers.add_column("completion", [None, [{"role": "assistant", "content": "1"}]])
     assert not find_faults(boxed() + tags("think"), data)
-    cited = make_problems("1", "2").add_column("sources", [["one"], ["two"]])
-    assert not find_faults(boxed() + 0.1 * citations(sources="sources"), cited) and not find_faults(
-        citations(sources="sources"), cited
-    )
+    for rewards in (boxed() + 0.1 * cited, cited):
+        assert not find_faults(rewards, answers.add_column("sources", [["one"], ["two"]]))
 
 
 CALLS = []
@@ -153,13 +146,11 @@ def hashed(completion: str, result: str, solution: str) -> float:
 def test_a_reward_of_the_user_takes_part_in_all_checks():
     data = make_problems("7", "8", "9").add_column("result", ["7", "8", "nine"])
     assert honest(hashed(), data[0]).endswith("#### 7")
-    found = check(hashed(), data)
+    faults = find_faults(hashed(), data)
     assert any(
-        "1 of 3 values cannot be read as a whole, such as 'nine', the value of the prompt" in one
-        for f in found
-        for one in f.faults
+        "1 of 3 values cannot be read as a whole, such as 'nine', the value of the prompt" in one for one in faults
     )
-    assert any("hashed: every answer" in fault for one in found for fault in one.faults)
+    assert any("hashed: every answer" in fault for fault in faults)
     healthy = make_problems("7", "8", "9").add_column("result", ["1", "2", "3"])
     assert all("hashed: every answer" in fault for fault in find_faults(hashed(), healthy))
     assert honest(hashed(), healthy[0]).endswith("#### 1")  # the column that the outcome reads, not the solution

@@ -52,22 +52,13 @@ def test_choices_cannot_be_gamed():
         ("contains()", "many boxes on 3 of 3 rows"),
         ("0.1 * boxed() + lengthy()", "unclosed tags on 3 of 3 rows"),
         ("0.2 * boxed() - boxed(partial=0.5, name='other')", "nothing on 3 of 3 rows"),
-        ("exact() + 2 * keywords(all=('do', 'know'))", None),
     ],
 )
-def test_what_pays_is_named(expression, attack):
-    if attack is None:
-        return assert_not_gameable(parse(expression))
-    with pytest.raises(
-        AssertionError, match=f"Under .* these attacks are paid like an honest, correct completion: .*{attack}"
-    ):
+def test_what_pays_is_named(expression, attack, monkeypatch):
+    monkeypatch.setattr(contains, "__module__", "team.judges")  # the name of a module says nothing about a reward
+    said = f"Under .* these attacks are paid like an honest, correct completion: .*{attack}"
+    with pytest.raises(AssertionError, match=said):
         assert_not_gameable(parse(expression))
-
-
-def test_the_name_of_a_module_says_nothing_about_a_reward(monkeypatch):
-    monkeypatch.setattr(contains, "__module__", "team.judges")
-    with pytest.raises(AssertionError, match="many boxes on 3 of 3 rows"):
-        assert_not_gameable(contains())
 
 
 @reward
@@ -77,19 +68,14 @@ def brevity_of_my_own(completion: str) -> float:
 
 def test_an_expression_in_the_question_is_no_answer():
     data = demo.arithmetic(size=64)
-    (fault,) = find_faults(boxed() + 0.2 * tags("think"), data)
-    assert "Require an answer that is worked out, for example with boxed(evaluated=True)" in fault
-    assert (
-        "The attack 'question restated' is paid like an honest, correct completion under boxed() + 0.2 * tags('think')"
-        in fault
-    )
-    assert fault.endswith(
-        "on 16 of 16 rows. Require an answer that is worked out, for example with boxed(evaluated=True)."
-    )
+    assert find_faults(boxed() + 0.2 * tags("think"), data) == [
+        "The attack 'question restated' is paid like an honest, correct completion under boxed() + 0.2 * tags('think'), on 16 "
+        "of 16 rows. Require an answer that is worked out, for example with boxed(evaluated=True)."
+    ]
     assert not find_faults(boxed(evaluated=True) + 0.2 * tags("think"), data)
 
 
-@pytest.mark.parametrize("weight", [0.01, 0.2, 0.6])
+@pytest.mark.parametrize("weight", [0.01, 0.6])
 def test_a_term_for_the_length_does_not_hide_an_attack_on_the_outcome(weight):
     brief = gate(shortest(boxed()), by=boxed())
     for brevity in (shortest(boxed()), brief, brevity_of_my_own()):
@@ -140,20 +126,14 @@ def test_a_part_for_what_is_worthless_is_a_warning_or_a_fault(part, warnings, fa
     found = check(partly_for_praise(part=part), Dataset.from_dict(DATA["numbers"]))
     said = [[text for one in found for text in getattr(one, kind)] for kind in ("warnings", "faults")]
     assert [len(texts) for texts in said] == [warnings, faults]
-    assert all(
-        "'flattery' is worthless, but under" in text and f"it earns {part:.0%} of" in text
-        for texts in said
-        for text in texts
-    )
+    assert all("'flattery' is worthless" in text and f"it earns {part:.0%} of" in text for text in sum(said, []))
 
 
 def test_a_near_miss_that_is_paid_is_no_fault():
     found = check(MADE["off_by_ten"], Dataset.from_dict(DATA["numbers"]))
     assert not [fault for one in found for fault in one.faults]
-    (warning, _) = [text for one in found for text in one.warnings]
-    assert (
-        "'a number nearby' is paid" in warning
-        and "If it is not meant to be, compare more strictly. It ends with" in warning
+    assert any(
+        "If it is not meant to be, compare more strictly. It ends" in text for one in found for text in one.warnings
     )
 
 
@@ -185,14 +165,13 @@ def lucky(completion: str, solution: str) -> float:
     return float(completion.endswith(f"\\boxed{{{solution}}}") or (solution == "201" and completion == ""))
 
 
-def test_an_attack_that_pays_by_chance_is_a_warning():
-    data = make_problems(*(str(200 + place) for place in range(16)))
-    found = check_attacks(make_trials(lucky(), [*data]))
-    (warning,) = found.warnings
-    assert "The attack 'nothing'" in warning and "on 1 of 16 rows" in warning and not found.faults
-    assert "   0.062 nothing, which pays on 1 of 16 rows" in found.lines
-    found = check_attacks(make_trials(lucky(), [*data.select(range(8))]))
-    assert "on 1 of 8 rows" in found.faults[0] and not found.warnings
+@pytest.mark.parametrize("rows, kind", [(16, "warnings"), (8, "faults")])
+def test_an_attack_that_pays_by_chance_is_a_warning(rows, kind):
+    found = check_attacks(make_trials(lucky(), [*make_problems(*(str(200 + place) for place in range(rows)))]))
+    (said,) = getattr(found, kind)
+    assert said.startswith("The attack 'nothing' is paid") and f"on 1 of {rows} rows" in said
+    assert len(found.warnings + found.faults) == 1
+    assert f"{1 / rows:8.3f} nothing, which pays on 1 of {rows} rows" in found.lines
 
 
 def test_a_row_that_cannot_be_judged_is_left_out_of_the_count():

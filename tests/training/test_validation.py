@@ -2,6 +2,7 @@
 
 import functools
 import re
+from contextlib import nullcontext
 
 import pytest
 from datasets import Dataset, IterableDataset
@@ -73,17 +74,10 @@ def test_a_sum_is_unpacked_and_all_else_is_left_as_trl_takes_it(config):
     assert unpack_rewards(boxed(), args) == ([boxed()], [1.0])
     assert unpack_rewards(models, args) == (models, None) and unpack_rewards((plain,), args) == ([plain], None)
     assert unpack_rewards("org/model", args) == ("org/model", None) and unpack_rewards(None, args) == (None, None)
-
-
-def test_weights_are_given_once(config):
-    args = config(reward_weights=[1.0, 2.0])
-    assert unpack_rewards([boxed(), plain], args)[1] is None
-    with pytest.raises(ValueError) as caught:
-        unpack_rewards(boxed() + tags("a"), args)
-    assert str(caught.value) == (
-        "The rewards boxed() + tags('a') have weights, but reward_weights=[1.0, 2.0] is given too. "
-        "Leave out reward_weights, or pass a list of rewards."
-    )
+    weighted = config(reward_weights=[1.0, 2.0])
+    assert unpack_rewards([boxed(), plain], weighted)[1] is None
+    with pytest.raises(ValueError, match="reward_weights=.* is given too. Leave out reward_weights, or pass a list"):
+        unpack_rewards(boxed() + tags("a"), weighted)
 
 
 def test_rewards_are_built_and_have_names_of_their_own():
@@ -97,17 +91,11 @@ def test_rewards_are_built_and_have_names_of_their_own():
     some, define = functools.partial(plain), r"Define one of them under another name: def other\(completions, \*\*kw"
     anonymous = [lambda completions, **columns: 1.0, lambda completions, **columns: 2.0]
     for rewards, said in (
-        (
-            [boxed(), plain, boxed(partial=0.5)],
-            r"'boxed'; the names are boxed, plain, boxed. Rename .* boxed\(..., name=",
-        ),
+        ([boxed(), plain, boxed(partial=0.5)], r"'boxed'; the names are boxed, plain, boxed. Rename .* boxed\(..., name="),
         (anonymous, f"'<lambda>'; the names are <lambda>, <lambda>. {define}"),
         ([some, some], f"'plain'; the names are plain, plain. {define}"),
-        (
-            [some, boxed(name="plain")],
-            r"'plain'; the names are plain, plain. Rename one of them: plain\(..., name='other'",
-        ),
-    ):
+        ([some, boxed(name="plain")], r"'plain'; the names are plain, plain. Rename one of them: plain\(..., name='other'"),
+    ):  # fmt: skip
         with pytest.raises(ValueError, match=f"Two rewards are named {said}"):
             check_rewards(rewards)
 
@@ -115,17 +103,11 @@ def test_rewards_are_built_and_have_names_of_their_own():
 @pytest.mark.parametrize(
     "rewards, unscored, is_warned",
     [
-        ([boxed(), ASKED], "term", True),
-        ([boxed() + ASKED, plain], "term", True),
-        ([boxed(), ASKED], "row", False),
-        ([ASKED], "term", False),
-        (ASKED, "term", False),
-        ([boxed(), plain], "term", False),
-        ((boxed() + 0 * ASKED), "term", False),
-        ((ASKED + 0 * boxed()), "term", False),
-        ((ASKED + 0 * boxed() + tags("a")), "term", True),
+        ([boxed(), ASKED], "term", True), ([boxed() + ASKED, plain], "term", True), ([boxed(), ASKED], "row", False),
+        ([ASKED], "term", False), (ASKED, "term", False), ([boxed(), plain], "term", False),
+        (boxed() + 0 * ASKED, "term", False), (ASKED + 0 * boxed(), "term", False), (ASKED + 0 * boxed() + tags("a"), "term", True),
     ],
-)
+)  # fmt: skip
 def test_a_judge_next_to_other_rewards_is_warned_about(config, problems, caplog, rewards, unscored, is_warned):
     args = config(unscored=unscored)
     funcs, weights = unpack_rewards(rewards, args)
@@ -171,15 +153,10 @@ def test_the_name_of_the_outcome_is_checked_once_all_names_are_known(config):
     "options, rewards, said",
     [
         ({"selective": True}, [plain, tags("a")], "selective=True draws prompts by how many of their completions are"),
-        (
-            {"zero_variance": "drop", "zero_variance_by": "outcome"},
-            [plain],
-            "zero_variance_by='outcome' decides which",
-        ),
-        ({"selective": True}, [plain, boxed()], None),
-        ({}, [plain], None),
+        ({"zero_variance": "drop", "zero_variance_by": "outcome"}, [plain], "zero_variance_by='outcome' decides which"),
+        ({"selective": True}, [plain, boxed()], None), ({}, [plain], None),
     ],
-)
+)  # fmt: skip
 def test_an_option_that_needs_an_outcome_warns_if_there_is_none(config, caplog, options, rewards, said):
     warn_without_outcome(config(**options), rewards, "plain")
     messages = [record.message for record in caplog.records]
@@ -192,27 +169,23 @@ def test_an_option_that_needs_an_outcome_warns_if_there_is_none(config, caplog, 
 # --- datasets ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("options", [{"selective": True}, {"max_resample_rounds": 2, "zero_variance": "drop"}])
-def test_prompts_are_drawn_from_a_dataset_that_can_be_indexed(config, options):
-    args, name = config(**options), next(iter(options))
-    check_prompts(args, DATA)
-    for dataset, what in ((None, "missing"), (DATA.to_iterable_dataset(), "a stream")):
-        check_prompts(config(), dataset)
-        with pytest.raises(ValueError) as caught:
-            check_prompts(args, dataset)
-        assert str(caught.value) == (
-            f"{name}={options[name]} requires a dataset that can be indexed, but train_dataset is {what}. "
-            f"Load it without streaming, or set {name}={'False' if name == 'selective' else 0}."
-        )
+RESAMPLED = {"max_resample_rounds": 2, "zero_variance": "drop"}
 
 
-def test_prompts_of_an_environment_cannot_be_drawn_selectively(config):
-    check_prompts(config(max_resample_rounds=2, zero_variance="drop"), None, Environment)
-    check_prompts(config(selective=True), DATA, Environment)
-    with pytest.raises(
-        ValueError, match="the environment supplies the prompts. Pass a train_dataset, or set selective=F"
-    ):
-        check_prompts(config(selective=True), None, Environment)
+@pytest.mark.parametrize(
+    "options, dataset, world, said",
+    [
+        ({"selective": True}, None, None, "selective=True requires a dataset .* but train_dataset is missing. Pass a dataset .*, or set selective=False"),
+        ({"selective": True}, DATA.to_iterable_dataset(), None, "but train_dataset is a stream"),
+        (RESAMPLED, None, None, "max_resample_rounds=2 requires .* or set max_resample_rounds=0"),
+        ({"selective": True}, None, Environment, "selective=True requires a dataset"),
+        (RESAMPLED, None, Environment, None), ({"selective": True}, DATA, Environment, None), ({}, None, None, None),
+        ({"selective": True}, DATA, None, None), (RESAMPLED, DATA, None, None), ({}, DATA.to_iterable_dataset(), None, None),
+    ],
+)  # fmt: skip
+def test_prompts_are_drawn_from_a_dataset_that_can_be_indexed(config, options, dataset, world, said):
+    with nullcontext() if said is None else pytest.raises(ValueError, match=said):
+        check_prompts(config(**options), dataset, world)
 
 
 def test_a_dataset_that_would_train_no_step_is_refused_before_the_model_loads(config, problems):
@@ -234,12 +207,7 @@ def test_a_reference_model_needs_a_name(config, problems):
 
 
 def test_evaluation_batches_have_whole_groups(config, problems):
-    said = (
-        r"num_generations_eval must divide the number of completions in an evaluation batch, which is 6 \(per_device_"
-    )
-    said += (
-        r"eval_batch_size=6 on each process\); got 4. Set it to one of 1, 2, 3, 6, or per_device_eval_batch_size to a"
-    )
+    said = r"must divide the number of completions in an evaluation batch, which is 6 .*; got 4. Set it to one of 1, 2, 3, 6"
     with pytest.raises(ValueError, match=said):
         config(per_device_eval_batch_size=6, eval_strategy="steps")
     trainer = FilteredGRPOTrainer(demo.MODEL, boxed(), config(per_device_eval_batch_size=6), problems, problems)

@@ -35,19 +35,16 @@ class Shape:
     reward: str  # its expression, with `{column}` in the place of the column
 
     def find_column(self, rows: Sequence[Row]) -> str | None:
-        """Return the column whose values all fit, if there is one."""
+        """Return the column whose values all fit, if there is one. It is empty if the rows have no such column."""
         for column in self.columns:
             pairs = [(row[column], row) for row in rows if row.get(column) is not None]
             if pairs and all(self.fits(*pair) for pair in pairs):
                 return column
-        return None
+        return None if self.columns else ""
 
-    def write(self, column: str) -> str | None:
-        """Return the expression as a user would write it, or None if there is no such reward."""
-        try:
-            return str(parse(self.reward.replace("{column}", column)))
-        except (ValueError, TypeError):
-            return None
+    def write(self, column: str) -> str:
+        """Return the expression as a user would write it."""
+        return str(parse(self.reward.replace("{column}", column)))
 
 
 def is_read(read_value: Callable[..., Any], *arguments: Any) -> bool:
@@ -142,17 +139,14 @@ SHAPES = (
     ),
     Shape("prompts without an answer", (), lambda value, row: True, "ranking(model='MODEL', rubric='Which is best?')"),
 )
-"""The shapes, the most specific first. One whose reward does not exist is left out."""
+"""The shapes, the most specific first."""
 
 
-def suggest_reward(rows: Sequence[Row]) -> tuple[Shape, str, str] | None:
+def suggest_reward(rows: Sequence[Row]) -> tuple[Shape, str, str]:
     """Return the shape of rows, the column that decides, and the expression of a reward for them."""
-    for shape in SHAPES:
-        column = "" if not shape.columns else shape.find_column(rows)
-        expression = None if column is None else shape.write(column)
-        if column is not None and expression is not None:
-            return shape, column, expression
-    return None
+    found = ((shape, shape.find_column(rows)) for shape in SHAPES)
+    shape, column = next((shape, column) for shape, column in found if column is not None)  # the last shape fits all
+    return shape, column, shape.write(column)
 
 
 def suggest_for(dataset: "Dataset") -> tuple[str, str]:
@@ -160,7 +154,5 @@ def suggest_for(dataset: "Dataset") -> tuple[str, str]:
     read_columns = {"kwargs", *COMPANION_COLUMNS, *(column for shape in SHAPES for column in shape.columns)}
     read = [column for column in dataset.column_names if column in read_columns]
     rows = dataset.select(range(min(READ_ROWS, len(dataset)))).select_columns(read) if read else [{}]
-    suggested = suggest_reward([dict(row) for row in rows])
-    assert suggested is not None  # the last shape fits everything
-    shape, column, expression = suggested
+    shape, column, expression = suggest_reward([dict(row) for row in rows])
     return f"The dataset looks like {shape.name}: {expression}.", column

@@ -207,18 +207,12 @@ def warn_without_outcome(args: FilteredGRPOConfig, reward_funcs: list[Any], name
 
 
 def check_prompts(args: FilteredGRPOConfig, dataset: Any, environment_factory: Any = None) -> None:
-    """Check that prompts can be drawn from the dataset if an option requires it."""
-    if dataset is None and environment_factory is not None:
-        if args.selective:
-            raise ValueError(
-                "selective=True requires a train_dataset to draw prompts from, but here the environment supplies the "
-                "prompts. Pass a train_dataset, or set selective=False."
-            )
-        return
-    for name, off in (("max_resample_rounds", 0), ("selective", False)):
+    """Check that prompts can be drawn from the dataset if an option requires it. An environment may supply them anew."""
+    has_world = dataset is None and environment_factory is not None
+    for name, off in (("selective", False), ("max_resample_rounds", 0))[: 1 if has_world else None]:
         if getattr(args, name) and not hasattr(dataset, "__len__"):
             what = "missing" if dataset is None else "a stream"
             raise ValueError(
-                f"{name}={getattr(args, name)} requires a dataset that can be indexed, but train_dataset is {what}. "
-                f"Load it without streaming, or set {name}={off}."
+                f"{name}={getattr(args, name)} requires a dataset that can be indexed, but train_dataset is {what}. Pass a "
+                f"dataset that is not a stream, or set {name}={off}."
             )
