@@ -34,7 +34,7 @@ from trl_grpo_rewards import (
     tool_calls,
 )  # fmt: skip
 from trl_grpo_rewards.checks import Form, Reading, assert_not_gameable, attacks, check
-from trl_grpo_rewards.checks.honest_completions import honest
+from trl_grpo_rewards.checks.completions import honest
 from trl_grpo_rewards.registry import REGISTRY
 
 

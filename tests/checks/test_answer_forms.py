@@ -6,7 +6,7 @@ from datasets import Dataset
 from helpers.checks import find_faults, make_problems
 from trl_grpo_rewards import boxed, reward, tags
 from trl_grpo_rewards.checks import Form, assert_not_gameable, check, honest
-from trl_grpo_rewards.checks.answer_forms import find_form
+from trl_grpo_rewards.checks.trials import find_form
 from trl_grpo_rewards.demo.labelled_rewards import CITIES, MADE, NUMBERS, make_rows, soft_format
 
 

@@ -7,19 +7,21 @@ import pytest
 from helpers.checks import find_faults, make_problems
 from trl_grpo_rewards import boxed, choice, code, demo, gate, judge, keywords, length, parse, reward, route, tags
 from trl_grpo_rewards.checks import Form, assert_not_gameable, attacks, check, honest
-from trl_grpo_rewards.checks.attack_completions import FORMLESS, find_expression, make_wrong_answer
-from trl_grpo_rewards.checks.dry_run import check_dry_run
-from trl_grpo_rewards.checks.gameability import check_attacks
-from trl_grpo_rewards.checks.honest_completions import (
+from trl_grpo_rewards.checks.completions import (
+    FORMLESS,
     NO_ANSWER,
     Example,
     count_words,
     find_answer_column,
+    find_expression,
     has_solution,
     is_guess,
+    make_wrong_answer,
     swap_completions,
     write_completion,
 )
+from trl_grpo_rewards.checks.dry_run import check_dry_run
+from trl_grpo_rewards.checks.gameability import check_attacks
 from trl_grpo_rewards.checks.trials import ATTACKED_ROWS, TRIED_ROWS, make_trials, take_rows, without_asking
 
 

@@ -10,9 +10,8 @@ from trl import GRPOConfig
 from helpers.checks import find_faults, get_section, make_problems
 from trl_grpo_rewards import FilteredGRPOConfig, boxed, choice, demo, judge, length, reward, shortest, tags
 from trl_grpo_rewards.checks import Form, check
-from trl_grpo_rewards.checks.answer_forms import FoundForm
 from trl_grpo_rewards.checks.dry_run import STABILITY, check_dry_run, check_stability
-from trl_grpo_rewards.checks.trials import make_trials
+from trl_grpo_rewards.checks.trials import FoundForm, make_trials
 from trl_grpo_rewards.demo.labelled_rewards import above_group
 
 

@@ -7,7 +7,7 @@ import pytest
 from helpers.checks import make_problems
 from trl_grpo_rewards import boxed, exact, reward
 from trl_grpo_rewards.checks import check, honest
-from trl_grpo_rewards.checks.readings import check_readings, find_contradictory_rows
+from trl_grpo_rewards.checks.contract import check_readings, find_contradictory_rows
 from trl_grpo_rewards.traits import Reading
 
 

@@ -14,7 +14,7 @@ from helpers.checks import find_faults, get_section, make_problems
 from helpers.paths import TESTS
 from trl_grpo_rewards import answer, boxed, choice, exact, overlap
 from trl_grpo_rewards.checks import assert_not_gameable, attacks
-from trl_grpo_rewards.checks.honest_completions import honest, swap_completions
+from trl_grpo_rewards.checks.completions import honest, swap_completions
 from trl_grpo_rewards.cli.main import main
 
 

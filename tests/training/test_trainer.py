@@ -282,7 +282,7 @@ def test_arguments_are_checked_before_the_model_loads(config, problems):
         ("boxed()", problems, {}, r"as the id of a reward model. Write parse\('boxed\(\)'\)\.$"),
         (unlike, renamed, {}, "'boxed' needs .* found 'answer', 'prompt'"),
         (boxed(), problems, {"eval_dataset": blind}, "Reward 'boxed' needs the column 'solution'; found 'prompt'"),
-        (boxed(), Dataset.from_list([]), {}, "The dataset is empty"),
+        (boxed(), Dataset.from_list([]), {}, "must have at least one row; it is empty"),
         (boxed(), stream, {"selective": True}, "requires a dataset that can be indexed"),
         (boxed(), problems, {"selective": True, "selective_prior": "rate"}, "selective_prior='rate' must be a column"),
         (boxed(), problems, {"selective_prior": "rate"}, "got selective=False. Set selective=True, or leave out"),

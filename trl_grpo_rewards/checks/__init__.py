@@ -5,10 +5,9 @@
 
 from ..traits import Examination, Form, Reading
 from .all_checks import check
-from .attack_completions import attacks
+from .completions import attacks, honest
 from .findings import Findings, as_text, verdict
 from .gameability import assert_not_gameable
-from .honest_completions import honest
 
 
 __all__ = [

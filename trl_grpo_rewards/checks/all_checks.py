@@ -8,21 +8,24 @@ from ..expressions import Reward, leave_out_witnesses
 from ..faults import describe_no_dataset, find_readers, show_rows
 from ..registry import read_rewards
 from ..traits import ContradictoryForms
-from .answer_forms import find_form
-from .contract import TEMPLATE, check_contract, check_model_inputs, check_readiness, check_template
-from .dry_run import DRY_RUN, STABILITY, check_dry_run, check_stability, list_own_terms, list_witness_warnings
-from .findings import Findings, skip
-from .gameability import ATTACKS, check_attacks
-from .honest_completions import Rows, Tokenize, split_words
-from .readings import (
+from .completions import Rows, Tokenize, split_words
+from .contract import (
     EXAMINATION,
     READING,
+    TEMPLATE,
+    check_contract,
     check_examinations,
+    check_model_inputs,
+    check_readiness,
     check_readings,
+    check_template,
     find_examiners,
     leave_out_unreadable,
 )
-from .trials import make_trials, stop_asking, take_rows, without_asking
+from .dry_run import DRY_RUN, STABILITY, check_dry_run, check_stability, list_own_terms, list_witness_warnings
+from .findings import Findings, skip
+from .gameability import ATTACKS, check_attacks
+from .trials import find_form, make_trials, stop_asking, take_rows, without_asking
 
 
 if TYPE_CHECKING:

@@ -10,9 +10,7 @@ from ..expressions import Reward, leave_out_witnesses
 from ..faults import shorten_repr
 from ..function_rewards import FunctionReward, find_functions
 from ..scores import Score
-from .answer_forms import FoundForm
-from .findings import Findings
-from .honest_completions import (
+from .completions import (
     NO_ANSWER,
     ROUNDING,
     WORKING,
@@ -24,7 +22,8 @@ from .honest_completions import (
     split_words,
     write_pairs,
 )
-from .trials import Trials, average_scores
+from .findings import Findings
+from .trials import FoundForm, Trials, average_scores
 
 
 if TYPE_CHECKING:

@@ -8,17 +8,17 @@ from ..expressions import Reward, leave_out_witnesses
 from ..faults import shorten_repr
 from ..function_rewards import find_functions
 from ..scores import Score
-from .attack_completions import find_kind
-from .findings import Findings
-from .honest_completions import (
+from .completions import (
     ROUNDING,
     Example,
     Tokenize,
     find_answer_column,
+    find_kind,
     find_outcomes,
     list_read_columns,
     split_words,
 )
+from .findings import Findings
 from .trials import Trial, Trials, average_scores, make_trials, without_asking
 
 

@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING
 from ..errors import describe_reward_error
 from ..expressions import Reward, leave_out_witnesses
 from ..function_rewards import FunctionReward, find_functions
-from .answer_forms import find_form
-from .attack_completions import attacks
+from .completions import BOX, ROUNDING, WORKING, attacks, count_words, list_known_solutions, score_totals, write_pairs
 from .findings import Findings, skip
-from .honest_completions import BOX, ROUNDING, WORKING, count_words, list_known_solutions, score_totals, write_pairs
-from .trials import average, take_rows, without_asking
+from .trials import average, find_form, take_rows, without_asking
 
 
 if TYPE_CHECKING:
