@@ -229,7 +229,9 @@ def test_scores_of_a_batch_are_checked():
     def miscounts(completions):
         return [1.0] if completions[0] == "few" else [1.0, float("nan")]
 
-    with pytest.raises(ValueError, match="Reward 'miscounts' returned 1 scores for 2 completions. Return one number"):
+    with pytest.raises(
+        ValueError, match="Reward 'miscounts' returned 1 scores for 2 completions. Return a list with one number"
+    ):
         miscounts()(completions=["few", "b"])
     with pytest.raises(ValueError, match="Reward 'miscounts' gave nan for row 1 of the batch. Return a finite number"):
         miscounts()(completions=["a", "b"])

@@ -35,7 +35,7 @@ def test_what_is_no_list_is_refused(returned):
 
 def test_there_is_one_score_for_each_completion():
     for returned in ([], [1.0], torch.tensor([1.0] * 3)):
-        with pytest.raises(ValueError, match=f"'it' returned {len(returned)} scores for 2 completions. Return one"):
+        with pytest.raises(ValueError, match=f"'it' returned {len(returned)} scores for 2 completions. Return a list"):
             read_scores(returned, "it", 2)
 
 

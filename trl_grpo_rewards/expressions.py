@@ -19,7 +19,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from .batch import Batch
 from .distributed import gather_and_score_groups
-from .scores import Score, ScoreTable, to_code
+from .scores import Score, ScoreTable, to_code, to_float
 
 
 Result = TypeVar("Result")
@@ -309,14 +309,6 @@ class Product(Reward):
 
     def __str__(self) -> str:
         return " * ".join(f"({factor})" if isinstance(factor, Sum) else str(factor) for factor in self.factors)
-
-
-def to_float(number: Any) -> float:
-    """Return a number as a float, which is infinite if the number is too large for one."""
-    try:
-        return float(number)
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
 
 
 def format_term(weight: float, reward: Reward) -> str:

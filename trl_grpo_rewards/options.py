@@ -12,7 +12,8 @@ from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_orig
 from annotated_types import Ge, Gt, Le, Lt
 
 from .batch import TRAINER_DATA
-from .expressions import Reward, read_operand, to_float
+from .expressions import Reward, read_operand
+from .scores import to_float
 
 
 PositiveInt: TypeAlias = Annotated[int, Ge(1)]

@@ -25,27 +25,21 @@ CODE = '<code class="tex2jax_ignore mathjax_ignore" style="white-space: pre-wrap
 def read_scores(returned: Any, reward: str, size: int, *, is_finite: bool = True) -> list[Score]:
     """Return the scores that a reward function returned for `size` completions: one number or None for each."""
     is_one = getattr(returned, "ndim", 1) == 0  # an array or a tensor of one number
-    if isinstance(returned, (str, bytes, Mapping, Set)) or not hasattr(returned, "__iter__") or is_one:
+    is_list = hasattr(returned, "__iter__") and not isinstance(returned, (str, bytes, Mapping, Set)) and not is_one
+    scores = list(returned) if is_list else []
+    if not is_list or len(scores) != size:
         raise ValueError(
-            f"Reward '{reward}' returned {returned!r:.100} for {size} completions. "
+            f"Reward '{reward}' returned {f'{len(scores)} scores' if is_list else f'{returned!r:.100}'} for {size} completions. "
             f"Return a list with one number or None per completion."
-        )
-    scores = list(returned)
-    if len(scores) != size:
-        raise ValueError(
-            f"Reward '{reward}' returned {len(scores)} scores for {size} completions. "
-            f"Return one number or None per completion."
         )
     return [
         None if score is None else convert_score(score, reward, row, is_finite) for row, score in enumerate(scores)
     ]
 
 
-def convert_score(score: Any, reward: str, row: int, is_finite: bool = True) -> float:
+def convert_score(score: Any, reward: str, row: int, is_finite: bool) -> float:
     try:
-        number = None if isinstance(score, (str, bytes)) else float(score)
-    except OverflowError:  # an integer that is too large for a float
-        number = math.inf
+        number = None if isinstance(score, (str, bytes)) else to_float(score)
     except (TypeError, ValueError, RuntimeError):  # the last one is raised by a tensor
         number = None
     if number is None or (is_finite and not math.isfinite(number)):
@@ -54,6 +48,14 @@ def convert_score(score: Any, reward: str, row: int, is_finite: bool = True) -> 
             f"Return a finite number, or None if the completion cannot be judged."
         )
     return number
+
+
+def to_float(number: Any) -> float:
+    """Return a number as a float, which is infinite if the number is too large for one."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
 
 
 def check_results(function: Callable[..., Any], reward: str, is_async: bool) -> Callable[..., Any]:

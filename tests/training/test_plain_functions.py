@@ -58,7 +58,7 @@ WRONG = [
     (torch.tensor(1.0), r"returned tensor\(1.\) for 8 completions. Return a list with one number or None per"),
     (None, "returned None for 8 completions. Return a list"),
     (dict.fromkeys(range(8), 1.0), "returned {.* for 8 completions. Return a list"),
-    ([1.0] * 7, "returned 7 scores for 8 completions. Return one number or None per completion"),
+    ([1.0] * 7, "returned 7 scores for 8 completions. Return a list with one number or None per completion"),
 ]  # fmt: skip
 
 
