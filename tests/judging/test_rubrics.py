@@ -47,10 +47,7 @@ def test_a_rubric_is_the_same_in_every_shape(pairs):
         numpy.array(health, dtype=object),
         [None, *health],
     ]  # fmt: skip
-    shapes += [json.dumps(one) for one in shapes[:5]] + [
-        {"rubrics": json.dumps(health)},
-        [json.dumps(x) for x in health],
-    ]
+    shapes += [*map(json.dumps, shapes[:5]), {"rubrics": json.dumps(health)}, [*map(json.dumps, health)]]
     assert [read(shape) for shape in shapes] == [pairs] * len(shapes)
 
 
@@ -123,27 +120,18 @@ SAID = {"criterion": "It is short."}
 @pytest.mark.parametrize(
     "value, problem",
     [
-        (None, "no criteria"), ("", "no criteria"), ([], "no criteria"), ({}, "no criteria"), ([None], "no criteria"),
-        (" \n ", "no criteria"), ({"rubrics": []}, "no criteria"), (5, "neither a list nor a dict nor a text"),
-        (True, "neither a list nor a dict nor a text"), ([""], "no words"), (["It is short.", " \n\t"], "no words"),
-        (["It is short.", "\u200b\u2060"], "no words"), (["..."], "no words"),
-        ([{"criterion": "", "points": 3}], "no words"), ([{"points": 3}], "no words"),
+        (None, "no criteria"), ([], "no criteria"), ([None], "no criteria"), (" \n ", "no criteria"),
+        ({"rubrics": []}, "no criteria"), (5, "neither a list nor a dict nor a text"),
+        (["It is short.", " \n\t"], "no words"), (["It is short.", "\u200b\u2060"], "no words"),
         ([{"criterion": None, "points": 3}], "no words"), ([["It is short."], [3]], "no words"),
-        ([[["It is short."]]], "no words"), ([3], "neither a sentence nor a dict"),
-        ([True], "neither a sentence nor a dict"), ([{**SAID, "points": "five"}], "not one finite number"),
-        ([{**SAID, "points": "high"}, SAID], "not one finite number"),
+        ([3], "neither a sentence nor a dict"), ([{**SAID, "points": "five"}], "not one finite number"),
         ([{**SAID, "points": ""}], "not one finite number"), ([{**SAID, "points": True}], "not one finite number"),
-        ([{**SAID, "points": [3]}], "not one finite number"),
-        ([{**SAID, "points": math.nan}], "not one finite number"),
-        ([{**SAID, "points": "inf"}], "not one finite number"),
+        ([{**SAID, "points": [3]}], "not one finite number"), ([{**SAID, "points": math.nan}], "not one finite number"),
         ([{**SAID, "points": 10**400}], "not one finite number"), ([["It is short.", 3, 4]], "not one finite number"),
-        ([["It is short.", None]], "not one finite number"), ({"clear": True}, "not one finite number"),
-        ([{**SAID, "points": 0}], "positive points"),
+        ({"clear": True}, "not one finite number"), ([{**SAID, "points": 0}], "positive points"),
         ([{**SAID, "points": -1}, {**SAID, "points": -3}], "positive points"),
         ([{**SAID, "points": 1e308}, {**SAID, "points": 1e308}], "positive points"),
-        ([{**SAID, "id": 3}], "not called 'points' or 'weight'"),
         ([{**SAID, "value": -3}], "not called 'points' or 'weight'"),
-        ([{**SAID, "required": "yes"}], "'required' is not true or false"),
         ([{**SAID, "required": 1, "points": 2}], "'required' is not true or false"),
         ({"must": ["a b", "c d"], "may": ["e f", "g h"]}, "several lists or dicts"),
         ({"rubrics": ["a b", "c d"], "rubric": ["e f", "g h"]}, "several lists or dicts"),
@@ -235,17 +223,9 @@ def test_every_criterion_is_hidden_in_some_step():
 
 
 def test_checks_are_told_what_was_recognised():
-    health = [
-        {"criterion": "It is short.", "points": 5, "tags": []},
-        {"criterion": "It lies.", "points": -3, "tags": []},
-    ]
-    notes = [
-        one.note
-        for one in read_rubrics(
-            [health, health[:1], ["It is short."], "- It is short.", {"short": 1.0}, [{**SAID, "required": True}]]
-        )
-    ]
-    assert notes == [
+    health = [{**SAID, "points": 5, "tags": []}, {"criterion": "It lies.", "points": -3, "tags": []}]
+    rubrics = [health, health[:1], ["It is short."], "- It is short.", {"short": 1.0}, [{**SAID, "required": True}]]
+    assert [one.note for one in read_rubrics(rubrics)] == [
         "read as dicts of criterion, points (not tags) with faults, which have negative points",
         "read as dicts of criterion, points (not tags)", "read as sentences", "read as a text",
         "read as criteria by name", "read as dicts of criterion with required ones",

@@ -389,15 +389,6 @@ def test_judge_and_ranking_train_the_bundled_task(server, config, problems, cls)
     assert {*trainer._logs["extra"]} >= {"judge/reason", "ranking/reason", "kind/reason"}
 
 
-def test_judge_beside_others_is_told_what_a_none_counts(server, config, problems, caplog):
-    FilteredGRPOTrainer(demo.MODEL, gate(server.judge(), by=boxed()) + boxed(), args=config(), train_dataset=problems)
-    assert "unscored='row'" in caplog.text
-    caplog.clear()
-    FilteredGRPOTrainer(demo.MODEL, server.judge() + boxed(), args=config(unscored="row"), train_dataset=problems)
-    FilteredGRPOTrainer(demo.MODEL, server.judge(), args=config(), train_dataset=problems)
-    assert "unscored" not in caplog.text
-
-
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory):
     """A model that answers nonsense, behind `transformers serve`."""

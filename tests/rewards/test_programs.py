@@ -11,7 +11,7 @@ import pytest
 
 from helpers.attack_programs import SUICIDES
 from helpers.attacked import find_descendants, list_calls
-from trl_grpo_rewards import boxed, code, gate, parse, reward
+from trl_grpo_rewards import boxed, code, gate, parse
 from trl_grpo_rewards.checks import assert_not_gameable
 from trl_grpo_rewards.checks.contract import check_readiness
 from trl_grpo_rewards.programs.drivers import MODULES
@@ -44,31 +44,19 @@ def call(value, programs, tests, **columns):
     return scores, metrics, extras
 
 
+HUMAN_EVAL = {"test": "def check(candidate):\n    assert candidate(1, 2) == 3\n", "entry_point": "add"}
+STATEMENTS = "total = 0\nfor n in range(3):\n    total += add(n, n)\nassert total == add(3, 3)"
+PRIME = json.dumps([{"type": "function_call", "fn_name": "add", "input": [1, 2], "output": 3}])
+OPEN_R1 = {"language": "python", "test_cases": [{"input": "1 2", "output": "3", "type": "stdin_stdout"}]}
 FORMATS = {
     "APPS": (PAIRS, SUM, "print(3)"),
     "APPS as text": (json.dumps(PAIRS), SUM, "print(3)"),
     "APPS with a function": (CALLS, METHOD, "def add(a, b): return 3"),
-    "open-r1": (
-        {"language": "python", "test_cases": [{"input": "1 2", "output": "3", "type": "stdin_stdout"}]},
-        SUM,
-        "print(4)",
-    ),
-    "PrimeIntellect": (
-        json.dumps([{"type": "function_call", "fn_name": "add", "input": [1, 2], "output": 3}]),
-        ADD,
-        "def add(a, b): return 4",
-    ),
+    "open-r1": (OPEN_R1, SUM, "print(4)"),
+    "PrimeIntellect": (PRIME, ADD, "def add(a, b): return 4"),
     "MBPP": (["assert add(1, 2) == 3", "assert add(0, 0) == 0"], ADD, "def add(a, b): return 3"),
-    "HumanEval": (
-        {"test": "def check(candidate):\n    assert candidate(1, 2) == 3\n", "entry_point": "add"},
-        ADD,
-        "def add(a, b): return '3'",
-    ),
-    "statements": (
-        ["total = 0\nfor n in range(3):\n    total += add(n, n)\nassert total == add(3, 3)"],
-        ADD,
-        "def add(a, b): return 1",
-    ),
+    "HumanEval": (HUMAN_EVAL, ADD, "def add(a, b): return '3'"),
+    "statements": ([STATEMENTS], ADD, "def add(a, b): return 1"),
 }
 
 
@@ -81,9 +69,8 @@ def test_a_right_program_is_paid_and_a_wrong_one_is_not(name, monkeypatch):
     scores, metrics, extras = call(code(), [block(right), block(wrong)], [tests, tests])
     assert scores == [1.0, 0.0], extras
     assert metrics["code/weak_tests"] == 2 * (name == "statements")  # which zeros pass
-    assert extras["code/failure"][0] == "" and (
-        "case" in extras["code/failure"][1] or "assert" in extras["code/failure"][1]
-    )
+    right, wrong = extras["code/failure"]
+    assert right == "" and ("case" in wrong or "assert" in wrong)
 
 
 def test_which_part_of_a_completion_is_the_program():
@@ -152,29 +139,14 @@ def test_equal_programs_run_once_and_every_failure_is_counted():
     completions = [block(program) for program in programs for _ in range(3)]
     scores, metrics, _ = call(code(timeout=0.3, output_bytes=1000), completions, PAIRS)
     assert scores == [1.0] * 3 + [0.0] * 12
-    expected = {f"code/{name}": 3 for name in programs.values() if name}
-    assert metrics == expected | {
-        "code/runs": 5,
-        "code/failures": 0,
-        "code/unreadable_tests": 0,
-        "code/doubtful_tests": 0,
-        "code/weak_tests": 0,
-        "code/no_program": 0,
-    }
+    expected = {f"code/{name}": 3 for name in programs.values() if name} | {"code/runs": 5}
+    others = ("failures", "unreadable_tests", "doubtful_tests", "weak_tests", "no_program")
+    assert metrics == expected | {f"code/{name}": 0 for name in others}
 
 
 def test_tests_that_cannot_be_read_give_no_score(caplog):
-    for tests in (
-        None,
-        "",
-        7,
-        {},
-        [],
-        {"inputs": ["1"], "outputs": []},
-        "{broken",
-        ["def f("],
-        {"language": "cpp", "test_cases": []},
-    ):
+    wrong_language = {"language": "cpp", "test_cases": []}
+    for tests in (None, "", 7, {}, [], {"inputs": ["1"], "outputs": []}, "{broken", ["def f("], wrong_language):
         scores, metrics, extras = call(code(), [block(SUM), "none"], [tests, tests])
         assert scores == [None, None] and metrics["code/unreadable_tests"] == 2
         assert extras["code/failure"][0].startswith("tests cannot be read: ")
@@ -375,11 +347,6 @@ def test_a_failure_of_the_back_end_gives_no_score_and_too_many_stop_the_run(capl
     assert scores == [None] and "can't start new thread" in extras["code/failure"][0]
     with pytest.raises(RuntimeError, match="gave no result in 2 of 2 calls .* max_failures=0.2 .*it is down"):
         call(code(backend=OWN), [block("will fail"), block("will fail 2")], PAIRS)
-
-
-@reward
-def is_long(completion: str) -> float:
-    return float(len(completion) > 10)
 
 
 def test_a_missing_back_end_stops_the_run():
