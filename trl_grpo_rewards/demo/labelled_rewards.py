@@ -14,7 +14,7 @@ from difflib import SequenceMatcher  # noqa: F401  # the text uses it
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from .. import boxed, code, tags
 from ..expressions import Reward
@@ -109,6 +109,15 @@ def share_keys(text: str, reply_fields: str) -> float:
     return sum(bool(found.get(key) == value) for key, value in wanted.items()) / len(wanted)
 
 
+def in_think(text: str) -> str:
+    found = re.fullmatch(r"<think>.*?</think>\s*<answer>([^<>]*)</answer>", text, re.DOTALL)
+    return found[1].strip() if found else ""
+
+
+def less_mean(scores: list[bool]) -> list[float]:
+    return [score - sum(scores) / len(scores) for score in scores]
+
+
 def share_words(text: str, solution: str) -> float:
     found, wanted = set(text.lower().split()), set(solution.lower().split())
     return 2 * len(found & wanted) / (len(found) + len(wanted))
@@ -137,7 +146,6 @@ def own(function: Callable[..., Any], kind: FunctionKind = "completion", name: s
     return made
 
 
-batched = partial(own, kind="batch")
 sys.modules[OWN_MODULE] = sys.modules[__name__]  # where pickle finds the functions
 
 
@@ -149,67 +157,24 @@ def read_rewards() -> Iterator[tuple[str, str, str, Reward]]:
             data, _, said = line.removeprefix("# ").partition(" | ")
         elif line:
             signature, _, expression = line.partition("): ")
+            *kinds, signature = signature.split(" ", 1) if line.startswith(("batch ", "group ")) else [signature]
             name, _, columns = signature.partition("(")
-            yield data, said, name, own(eval(f"lambda completion, {columns}: {expression}", globals()), name=name)()
+            function = eval(f"lambda completion{'s' * len(kinds)}, {columns}: {expression}", globals())
+            yield data, said, name, own(function, cast(FunctionKind, [*kinds, "completion"][0]), name)()
 
 
 WRITTEN = [*read_rewards()]
 
 
-@batched
-def thought(completions: list, solution: list, **columns: list) -> list[float]:
-    texts = [completion[-1]["content"] for completion in completions]
-    found = [re.fullmatch(r"<think>(.*?)</think>\s*<answer>([^<>]*)</answer>", text, re.DOTALL) for text in texts]
-    return [float(one is not None and one[2].strip() == right) for one, right in zip(found, solution, strict=True)]
-
-
-@batched
-def through_kwargs(completions: list, **kwargs: list) -> list[float]:
-    return [float(element(text) == right) for text, right in zip(completions, kwargs["solution"], strict=True)]
-
-
-@batched
-def has_element(completions: list, **kwargs: list) -> list[float]:
-    return [float(f"<{'answer'}>" in text) for text in completions]
-
-
-@batched
+@partial(own, kind="batch")
 async def awaited(completions: list, solution: list) -> list[float]:
     await asyncio.sleep(0)
     return [float(text == right) for text, right in zip(completions, solution, strict=True)]
 
 
-@partial(own, kind="group")
-def above_group(completions: list, solution: str) -> list[float]:
-    scores = [box(text) == solution for text in completions]
-    return [score - sum(scores) / len(scores) for score in scores]
-
-
-@batched
-def mentioned_through_kwargs(completions: list, **kwargs: list) -> list[float]:
-    return [float(right in text) for text, right in zip(completions, kwargs["solution"], strict=True)]
-
-
-@batched
-def whole_message(completions: list, solution: list) -> list[float]:
-    return [float(right in str(messages)) for messages, right in zip(completions, solution, strict=True)]
-
-
-@batched
+@partial(own, kind="batch")
 async def awaited_mention(completions: list, solution: list) -> list[float]:
     return [float(right in text) for text, right in zip(completions, solution, strict=True)]
-
-
-@batched
-def first_is_best(completions: list, solution: list) -> list[float]:
-    scores = [box(text) == right for text, right in zip(completions, solution, strict=True)]
-    return [2.0 * scores[0], *scores[1:]]
-
-
-@batched
-def above_average(completions: list, solution: list) -> list[float]:
-    scores = [box(text) == right for text, right in zip(completions, solution, strict=True)]
-    return [score - sum(scores) / len(scores) for score in scores]
 
 
 PLACED = {name: (data, said) for data, said, name, _ in WRITTEN if data in DATA}
@@ -217,20 +182,20 @@ MADE = {name: made for _, _, name, made in WRITTEN}
 
 LABELLED: list[tuple[str, str, Reward, str]] = [
     *((name, said, MADE[name], data) for name, (data, said) in PLACED.items()),
-    ("batched, in a chat", "", thought(), "a chat"),
-    ("a column through kwargs", "", through_kwargs() + 0.2 * has_element(), "cities"),
+    ("batched, in a chat", "", MADE["thought"], "a chat"),
+    ("a column through kwargs", "", MADE["through_kwargs"] + 0.2 * MADE["has_element"], "cities"),
     ("async", "", awaited(), "cities"),
-    ("grouped", "", above_group(), "numbers"),
+    ("grouped", "", MADE["above_group"], "numbers"),
     ("the usual script for GSM8K", "", MADE["correct"] + MADE["soft_format"] + MADE["strict_format"], "the usual script"),
     ("next to tags of this package", "", MADE["in_element"] + 0.2 * tags("think"), "numbers"),
     ("next to a box of this package", "", MADE["in_element"] + boxed(evaluated=True), "numbers"),
     ("two forms", "", MADE["in_element"] + 0.5 * MADE["after_mark"], "numbers"),
     ("programs", "", code(), "programs"),
-    ("mentioned, through kwargs", "'(many|right between)", mentioned_through_kwargs(), "cities"),
-    ("in a whole message", "'(many|right between)", whole_message(), "a chat"),
+    ("mentioned, through kwargs", "'(many|right between)", MADE["mentioned_through_kwargs"], "cities"),
+    ("in a whole message", "'(many|right between)", MADE["whole_message"], "a chat"),
     ("mentioned, async", "'(many|right between)", awaited_mention(), "cities"),
-    ("the first is paid more", "in another order", first_is_best(), "numbers"),
-    ("minus the mean of the batch", "alone", above_average(), "numbers"),
+    ("the first is paid more", "in another order", MADE["first_is_best"], "numbers"),
+    ("minus the mean of the batch", "alone", MADE["above_average"], "numbers"),
     ("twice as much for tags", "'(empty tags|tag spam|unclosed)", 0.2 * boxed(evaluated=True) + MADE["mostly_form"], "numbers"),
     ("programs that fail", "solution that fails", code(), "programs that fail"),
     ("programs with weak tests", "weak tests", code(), "programs with weak tests"),
