@@ -15,7 +15,6 @@ from pathlib import Path
 import datasets
 import numpy as np
 import pytest
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from transformers import TrainerCallback
 
 from helpers.processes import fork_fresh
@@ -26,13 +25,12 @@ from trl_grpo_rewards.files import find_last_checkpoint
 from trl_grpo_rewards.records import files as records
 from trl_grpo_rewards.records.fields import hash_prompt
 from trl_grpo_rewards.records.files import GroupWriter, find_record_files, read_groups, read_records
-from trl_grpo_rewards.records.runs import read_run
 from trl_grpo_rewards.texts import completion_text
 
 
 def test_a_record_says_what_its_group_was(config, problems, tmp_path):
     data = problems.map(lambda row, index: {"asked": datetime(2026, 1, 1), "index": index}, with_indices=True)
-    options = {"max_steps": 3, "log_completions": True, "reward_weights": [1.0, 0.5], "report_to": "tensorboard"}
+    options = {"max_steps": 3, "log_completions": True, "reward_weights": [1.0, 0.5]}
     trainer, lines = train_and_read(config, data, [lengths_of_some, boxed()], **options)
     assert [(line["run"], line["step"], line["group"]) for line in lines] == [
         (1, s, g) for s in (1, 2, 3) for g in (0, 1)
@@ -54,10 +52,8 @@ def test_a_record_says_what_its_group_was(config, problems, tmp_path):
     assert [value for line in last for value in line["advantages"]] == list(trainer._logs["advantages"])
     for line in lines:
         solution = str(sum(map(int, line["prompt"][-1]["content"][8:-1].split(" + "))))
-        assert line["columns"]["solution"] == solution and {*line["columns"]} == {
-            "solution",
-            "index",
-        }  # JSON has no dates
+        assert line["columns"]["solution"] == solution
+        assert {*line["columns"]} == {"solution", "index"}  # JSON has no dates
         assert line["outcome_reward"] == "boxed" and line["prompt_id"] == hash_prompt(line["prompt"])
         assert line["weights"] == {"lengths_of_some": 1.0, "boxed": 0.5} and [*line["rewards"]] == [*line["weights"]]
         decoded = trainer.processing_class.batch_decode(line["completion_ids"], skip_special_tokens=True)
@@ -70,10 +66,6 @@ def test_a_record_says_what_its_group_was(config, problems, tmp_path):
     files = f"{trainer.args.output_dir}/groups/*.jsonl"
     loaded = datasets.load_dataset("json", data_files=files, split="train", cache_dir=str(tmp_path / "cache"))
     assert loaded["step"] == [1, 1, 2, 2, 3, 3] and loaded[0]["rewards"] == lines[0]["rewards"]
-    events = EventAccumulator(str(next(Path(trainer.args.output_dir).rglob("events.out.*")).parent)).Reload()
-    for name in ("groups/dead", "groups/spread", "groups/signal/boxed"):
-        logged = [event.value for event in events.Scalars(f"train/{name}")]
-        assert logged == pytest.approx([entry[name] for entry in history if name in entry])
 
 
 def test_records_without_text_and_no_records(config, problems):
@@ -130,12 +122,6 @@ def test_a_run_supersedes_the_records_of_earlier_ones_from_its_first_step_on(con
     assert places(folder) == groups(1, 1, 2) + groups(2, 3, 4) + groups(3, 5)
     again(max_steps=3).train(resume_from_checkpoint=f"{folder}/checkpoint-2")
     assert places(folder) == groups(1, 1, 2) + groups(4, 3)
-    shorter = again(max_steps=2, per_device_train_batch_size=4)
-    assert len(places(folder)) == 6  # it has not sampled anything yet
-    shorter.train()
-    assert places(folder) == [(5, 1, 0), (5, 2, 0)]
-    shorter.train()  # a trainer that trains again starts a run of its own
-    assert places(folder) == [(6, 1, 0), (6, 2, 0)]
 
 
 def test_records_are_read_while_a_run_goes_on(tmp_path):
@@ -153,18 +139,8 @@ def test_records_are_read_while_a_run_goes_on(tmp_path):
 
 
 def test_records_of_earlier_versions_are_read_and_superseded(tmp_path):
-    old = [
-        {
-            "run": run,
-            "step": step,
-            "group": 0,
-            "prompt_id": "x",
-            "rewards": {},
-            "columns": {},
-            "completion_ids": [[7, 8]],
-        }
-        for run, step in ((1, 1), (1, 2), (1, 3), (2, 2))
-    ]
+    rest = {"group": 0, "prompt_id": "x", "rewards": {}, "columns": {}, "completion_ids": [[7, 8]]}
+    old = [{"run": run, "step": step, **rest} for run, step in ((1, 1), (1, 2), (1, 3), (2, 2))]
     (tmp_path / "groups").mkdir()
     for line in old:
         with (tmp_path / "groups" / f"000{line['run']}-0001.jsonl").open("a") as file:
@@ -184,14 +160,6 @@ def test_a_line_with_an_endless_number_or_without_rows_is_damaged(tmp_path, name
         file.write(json.dumps({**place, "step": 3, **rest}) + "\n")
     assert [record["step"] for record in read_records(tmp_path)] == [1, 1]
     assert "2 line(s)" in caplog.text
-
-
-def test_what_is_no_file_is_no_description_of_a_run(tmp_path):
-    os.mkfifo(tmp_path / "run.json")
-    assert read_run(tmp_path) is None
-    (tmp_path / "run.json").unlink()
-    (tmp_path / "run.json").symlink_to("/dev/zero")
-    assert read_run(tmp_path) is None
 
 
 @pytest.mark.slow
@@ -227,27 +195,21 @@ class AtSteps(TrainerCallback):
         self.calls.get(state.global_step, lambda: None)()
 
 
-def test_training_goes_on_where_records_cannot_be_written_and_supersedes_all_the_same(config, problems, caplog):
-    args = config(max_steps=3)
-    folder = Path(args.output_dir, "groups")
-    earlier = GroupWriter(args.output_dir)
+def test_records_that_cannot_be_written_are_said_once_and_supersede_all_the_same(tmp_path, caplog):
+    folder, earlier, writer = tmp_path / "groups", GroupWriter(tmp_path), GroupWriter(tmp_path, 1)
     for step in range(1, 5):
         write(earlier, step, 2)
-
-    def give_back():
-        folder.unlink()
-        folder.with_name("aside").rename(folder)
-
-    folder.rename(folder.with_name("aside"))
+    folder.rename(tmp_path / "aside")
     folder.write_text("in the way")
-    callbacks = [AtSteps({1: give_back})]
-    trainer = FilteredGRPOTrainer(demo.MODEL, boxed(), args=args, train_dataset=problems, callbacks=callbacks)
-    trainer.train()
-    said = [record.message for record in caplog.records if record.name == records.__name__]
-    assert trainer.state.global_step == 3 and len(said) == 1
-    assert said[0].startswith("Group records cannot be written to") and "File exists" in said[0]
-    assert said[0].endswith("or set group_records=False.")
-    assert places(folder) == [(2, 2, 0), (2, 2, 1), (2, 3, 0), (2, 3, 1)]
+    write(writer, 1, 2)
+    write(writer, 2, 2)
+    folder.unlink()
+    (tmp_path / "aside").rename(folder)
+    write(writer, 3, 2)
+    (said,) = [record.message for record in caplog.records if record.name == records.__name__]
+    assert said.startswith("Group records cannot be written to") and "File exists" in said
+    assert said.endswith("or set group_records=False.") and writer.lost == 4
+    assert places(folder) == [(2, 3, 0), (2, 3, 1)]
 
 
 def test_records_go_on_in_a_folder_that_was_removed(tmp_path):
@@ -386,3 +348,77 @@ def test_a_file_is_closed_once_it_is_large_enough(tmp_path, monkeypatch):
     assert [record["step"] for record in lines] == [*range(1, 41)] and lines == list(read_records(tmp_path / "groups"))
     first, second = (list(read_records(file)) for file in files[:2])
     assert first + second == lines[: len(first) + len(second)] and len(second) > 2
+
+
+# --- completions of other files -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def write_rows(tmp_path):
+    def write(name: str, *rows: dict) -> Path:
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return tmp_path / name
+
+    return write
+
+
+def test_lines_are_grouped_by_runs_of_equal_prompts(write_rows):
+    rows = [{"prompt": prompt, "completion": text} for prompt, text in ["a1", "a2", "b3", "a4"]]
+    groups = list(read_groups(write_rows("rows.jsonl", *rows)))
+    assert [group.columns["prompts"] for group in groups] == [["a", "a"], ["b"], ["a"]]
+    assert [group.columns["completions"] for group in groups] == [["1", "2"], ["3"], ["4"]]
+    assert [group.size for group in groups] == [2, 1, 1]
+
+
+def test_steps_part_groups_and_missing_columns_are_none(write_rows):
+    rows = [
+        {"step": 1, "prompt": "a", "completion": "x", "solution": "7"},
+        {"step": 1, "prompt": "a", "completion": "y"},
+        {"step": 2, "prompt": "a", "completion": "z"},
+    ]
+    one, other = read_groups(write_rows("rows.jsonl", *rows))
+    assert (one.step, other.step) == (1, 2)
+    assert one.columns == {"step": [1, 1], "solution": ["7", None], "completions": ["x", "y"], "prompts": ["a", "a"]}
+    assert one.recorded == {}
+
+
+def test_rows_without_prompts_are_one_group(write_rows):
+    (group,) = read_groups(write_rows("rows.jsonl", {"completion": "x"}, {"completion": "y"}))
+    assert group.columns == {"completions": ["x", "y"]} and group.step is None
+
+
+def test_a_table_of_trl_is_read(tmp_path):
+    import pyarrow
+    import pyarrow.parquet
+
+    table = pyarrow.table({"step": [3, 3], "prompt": ["a", "a"], "completion": ["x", "y"], "advantage": [0.5, -0.5]})
+    pyarrow.parquet.write_table(table, tmp_path / "completions_00003.parquet")
+    (group,) = read_groups(tmp_path / "completions_00003.parquet")
+    assert (group.step, group.columns["completions"], group.columns["advantage"]) == (3, ["x", "y"], [0.5, -0.5])
+
+
+RECORD = {
+    "run": 1, "step": 4, "group": 0, "prompt_id": "a", "prompt": "2 + 2?", "completions": ["4", "5"],
+    "columns": {"solution": "4"}, "row_columns": {"place": [0, 1]}, "rewards": {"boxed": [1.0, 0.0]},
+    "lengths": [1, 1],
+}  # fmt: skip
+
+
+def test_a_record_gives_columns_and_the_scores_of_its_run(write_rows):
+    (group,) = read_groups(write_rows("0001-0001.jsonl", RECORD))
+    assert group.columns == {
+        "solution": ["4", "4"], "place": [0, 1], "prompts": ["2 + 2?", "2 + 2?"], "completions": ["4", "5"],
+    }  # fmt: skip
+    assert (group.step, group.recorded) == (4, {"boxed": [1.0, 0.0]})
+
+
+def test_what_holds_no_completions_is_refused(write_rows, tmp_path):
+    textless = {name: value for name, value in RECORD.items() if name not in ("prompt", "completions")}
+    with pytest.raises(ValueError, match="group_records_text=False"):
+        list(read_groups(write_rows("0001-0001.jsonl", textless)))
+    with pytest.raises(ValueError, match="'completion'"):
+        list(read_groups(write_rows("rows.jsonl", {"completion": "x", "prompt": "a"}, {"text": "y", "prompt": "a"})))
+    with pytest.raises(ValueError, match="rows.jsonl"):
+        list(read_groups(write_rows("rows.jsonl", {"text": "x"})))
+    with pytest.raises(FileNotFoundError):
+        list(read_groups(tmp_path / "nowhere"))

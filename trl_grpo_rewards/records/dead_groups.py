@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
+import numpy as np
+
 
 GroupKind: TypeAlias = Literal["live", "solved", "failed", "flat", "unscored"]
 
@@ -68,3 +70,15 @@ def count_lessons(kinds: Sequence[GroupKind], by_outcome: Sequence[GroupKind]) -
 def drop_unscored(rewards: Sequence[float | None]) -> list[float]:
     """Return the rewards without None and NaN."""
     return [reward for reward in rewards if reward is not None and reward == reward]
+
+
+def sum_covariances(terms: np.ndarray) -> np.ndarray:
+    """
+    Return the covariances of weighted rewards with the total within each group: (..., G, functions) -> (..., functions).
+
+    They are sums over completions and add up to those of the total's variance. NaN counts as 0, unless all rewards are NaN.
+    """
+    is_scored = ~np.isnan(terms).all(-1, keepdims=True)
+    terms = np.nan_to_num(terms) * is_scored
+    terms = (terms - terms.sum(-2, keepdims=True) / is_scored.sum(-2, keepdims=True).clip(1)) * is_scored
+    return np.asarray((terms * terms.sum(-1, keepdims=True)).sum(-2))

@@ -256,33 +256,29 @@ def find_output_dir(source: Path) -> Path:
 
 def find_run(source: Path) -> Path:
     """Return what a run is read from: records, also those next to a checkpoint, or a log. Raise an error without both."""
-    if has_records(source) or has_records(find_output_dir(source)):
-        return source if has_records(source) else find_output_dir(source)
-    is_other = source.is_file() and source.suffix not in (".json", ".parquet")
-    log = [] if is_other else read_log(source)
-    names = dict.fromkeys(name for entry in log for name in entry if name not in ("step", "epoch"))
+    for place in (source, find_output_dir(source)):
+        if has_records(place):
+            return place
+    is_other = source.is_file() and source.suffix != ".json"
+    log, files = ([], []) if is_other else (read_log(source), list_log_files(source))
     if any("reward" in entry and entry["step"] for entry in log):
         return source
+    names = dict.fromkeys(name for entry in log for name in entry if name not in ("step", "epoch"))
     remedy = "Pass the output_dir of a run, a checkpoint, or a trainer_state.json."
-    if not (files := [] if is_other else list_log_files(source)):
+    if names and names.keys().isdisjoint(("reward", "eval_reward")):
+        listed = ", ".join(map(repr, [*names][:5]))
+        found = f"'{files[0]}' is the log of another trainer, with {listed} and without 'reward'"
+    elif files:
+        found = f"'{files[0]}' has no logged step of training, or is cut off"
+        remedy = "Train for at least logging_steps steps, or pass an earlier checkpoint."
+    else:
         children = sorted(source.iterdir()) if source.is_dir() else []
         runs = [one for one in children if one.is_dir() and (has_records(one) or list_log_files(one))]
         listed = ", ".join(one.name for one in (runs or children)[:10])
-        found = f"contains {listed}" if listed else "is empty" if source.is_dir() else "does not exist"
-        if is_other or any(find_output_dir(source).glob(f"{TABLES}/*.parquet")):
-            found = "is neither a log nor a record" if is_other else "has tables of completions, but no log"
-            remedy += " A checkpoint has the log."
-        found, remedy = f"'{source}' {found}", f"Pass one of these, such as {runs[0]}." if runs else remedy
-    elif names.keys().isdisjoint(("reward", "eval_reward")) and names:
-        listed = ", ".join(map(repr, [*names][:5]))
-        found = f"'{files[0]}' is the log of another trainer, with {listed} and without 'reward'"
-    elif isinstance(state := decode(files[0].read_text(encoding="utf-8", errors="replace")), dict) or names:
-        found, remedy = f"'{files[0]}' has no logged step of training", "Train for at least logging_steps steps."
-    elif state is not None:
-        found = f"'{files[0]}' is not the state of a trainer"
-    else:
-        found, remedy = f"'{files[0]}' is cut off or is not JSON", "Pass an earlier checkpoint."
-    error = FileNotFoundError if not files else ValueError
+        state = "is neither a log nor a record" if is_other else "is empty" if source.is_dir() else "does not exist"
+        found = f"'{source}' {f'contains {listed}' if listed else state}"
+        remedy = f"Pass one of these, such as {runs[0]}." if runs else remedy
+    error = ValueError if files else FileNotFoundError
     raise error(f"A report needs a run of GRPOTrainer or of FilteredGRPOTrainer, but {found}. {remedy}")
 
 

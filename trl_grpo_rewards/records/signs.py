@@ -2,14 +2,13 @@
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from statistics import fmean, median
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from .fields import is_number
 
@@ -44,63 +43,68 @@ class Trend(NamedTuple):
         return int(math.copysign(abs(change) > least and change * self.score > 0 and abs(self.score) >= 3, change))
 
 
-class Series(NamedTuple):
+@dataclass(frozen=True)
+class Series:
     """Finite values, each with its first and its last step."""
 
-    steps: list[tuple[int, int]]
-    values: list[float]
+    firsts: np.ndarray
+    lasts: np.ndarray
+    values: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.values)
 
     def cut(self, start: int, end: int | None = None) -> "Series":
-        return Series(self.steps[start:end], self.values[start:end])
+        return Series(self.firsts[start:end], self.lasts[start:end], self.values[start:end])
 
     def since(self, step: int) -> "Series":
         """Return the part after a step."""
-        return self.cut(sum(last <= step for _, last in self.steps))
+        return self.cut(int((self.lasts <= step).sum()))
+
+    first = property(lambda self: int(self.firsts[0]))
+    last = property(lambda self: int(self.lasts[-1]))
 
     @property
     def span(self) -> str:
-        first, last = self.steps[0][0], self.steps[-1][1]
-        return f"step {last}" if first == last else f"steps {first}–{last}"
+        return f"step {self.last}" if self.first == self.last else f"steps {self.first}–{self.last}"
 
     @property
     def mean(self) -> float:
-        return fmean(self.values)
+        return float(self.values.mean()) if len(self) else math.nan
 
     def mean_during(self, other: "Series") -> float:
         """Return the mean in the steps of another series, or NaN."""
-        first, last = other.steps[0][0], other.steps[-1][1]
-        return fmean([value for (_, step), value in zip(*self, strict=True) if first <= step <= last] or [math.nan])
+        during = (other.first <= self.lasts) & (self.lasts <= other.last)
+        return Series(self.firsts[during], self.lasts[during], self.values[during]).mean
 
-    @property
+    @cached_property
     def trend(self) -> Trend | None:
         """How the series went, or None if it is too short."""
-        count = len(self.values)
+        count = len(self)
         if count < MIN_POINTS:
             return None
         width = max(round(count / 10), 3)
         parts = [self.cut(at, at + width) for at in (0, (count - width) // 2, count - width)]
-        medians = [median(part.values) for part in parts]
-        return Trend(medians[0], medians[1], medians[2], parts[0].span, parts[2].span, compare_pairs(self.values))
+        start, middle, end = (float(np.median(part.values)) for part in parts)
+        return Trend(start, middle, end, parts[0].span, parts[2].span, compare_pairs(self.values))
 
     def find_fall(self) -> tuple["Series", "Series"] | None:
         """Return the best values in a row and the last ones, if these are lower by a twentieth and four standard errors."""
-        count = len(self.values)
+        count = len(self)
         width = max(round(count / 10), min((count + 2) // 4, 5), 2)
         if count < 2 * width + 1:
             return None
-        windows = [self.cut(at, at + width) for at in range(count - width + 1)]
-        best, last = max(windows, key=lambda one: one.mean), windows[-1]
-        bends = zip(self.values, self.values[1:], self.values[2:], strict=False)
-        noise = fmean(abs(one - 2 * other + third) for one, other, third in bends) * math.sqrt(math.pi / 12)
-        least = max(0.05 * max(map(abs, self.values)), (4 + 40 / count**2) * noise * math.sqrt(2 / width))
-        return (best, last) if best.mean - last.mean > least else None
+        means = sliding_window_view(self.values, width).mean(1)
+        place, noise = int(means.argmax()), abs(np.diff(self.values, 2)).mean() * math.sqrt(math.pi / 12)
+        least = max(0.05 * abs(self.values).max(), (4 + 40 / count**2) * noise * math.sqrt(2 / width))
+        return (self.cut(place, place + width), self.cut(-width)) if means[place] - means[-1] > least else None
 
     def find_middle(self, trend: Trend) -> int:
         """Return the step by which the series has made half of its way, as means of a tenth of it say."""
-        width, middle = max(round(len(self.values) / 10), 3), (trend.start + trend.end) / 2
-        parts = (self.cut(at, at + width) for at in range(len(self.values) - width + 1))
-        there = (one.steps[-1][1] for one in parts if (one.mean - middle) * (trend.end - trend.start) >= 0)
-        return next(there, self.steps[-1][1])
+        width, middle = max(round(len(self) / 10), 3), (trend.start + trend.end) / 2
+        means = sliding_window_view(self.values, width).mean(1)
+        there = (means - middle) * (trend.end - trend.start) >= 0
+        return int(self.lasts[int(there.argmax()) + width - 1]) if there.any() else self.last
 
     def has_risen(self) -> bool:
         """Whether a score seems to have risen. A warning that it has not must not be wrong."""
@@ -111,36 +115,37 @@ class Series(NamedTuple):
 
     def is_near_top(self, share: float = 0.8) -> bool:
         """Whether a score has gained this share of what there is to gain: up to 1, or up to 0 if no score is above it."""
-        trend, highest = self.trend, max(self.values, default=0.0)
-        if trend is None or highest > 1 or min(self.values) < 0 < highest:  # of other scales, only a rise is known
+        trend, lowest, highest = self.trend, self.values.min(initial=0.0), self.values.max(initial=-math.inf)
+        if trend is None or highest > 1 or lowest < 0 < highest:  # of other scales, only a rise is known
             return self.has_risen()
-        return trend.end > (1 - share) * trend.start if min(self.values) < 0 else trend.end >= share
+        return bool(trend.end > (1 - share) * trend.start if lowest < 0 else trend.end >= share)
 
     def is_learned(self) -> bool:
         """Whether little is left to learn, or the score seems to have risen."""
         return self.is_near_top() or self.has_risen()
 
 
-def compare_pairs(values: Sequence[float]) -> float:
+def compare_pairs(values: np.ndarray) -> float:
     """Return the standard score of the pairs that rise minus those that fall (Mann and Kendall), of at most 120 means."""
     stride = math.ceil(len(values) / 120)
-    means = [fmean(values[place : place + stride]) for place in range(0, len(values), stride)]
-    rises = sum((later > one) - (later < one) for place, one in enumerate(means) for later in means[place + 1 :])
-    ties = sum(tied * (tied - 1) * (2 * tied + 5) for tied in Counter(means).values())
-    variance = (len(means) * (len(means) - 1) * (2 * len(means) + 5) - ties) / 18
-    return (rises - math.copysign(1, rises)) / math.sqrt(variance) if rises and variance > 0 else 0.0
+    means = np.add.reduceat(values, range(0, len(values), stride)) / stride
+    means[-1] = values[(len(means) - 1) * stride :].mean()
+    rises = int(np.tril(np.sign(np.subtract.outer(means, means))).sum())
+    tied, count = np.unique(means, return_counts=True)[1], len(means)
+    variance = (count * (count - 1) * (2 * count + 5) - (tied * (tied - 1) * (2 * tied + 5)).sum()) / 18
+    return float((rises - math.copysign(1, rises)) / math.sqrt(variance)) if rises and variance > 0 else 0.0
 
 
 def build_series(entries: Iterable[dict[str, Any]], name: str, last: int = 0) -> Series:
     """Return the finite values of a metric. A value is about all steps since the entry before it that has the metric."""
-    series = Series([], [])
+    rows = []
     for entry in entries:
         if is_number(entry.get(name)):
-            series.steps.append((min(last + 1, entry["step"]), entry["step"]))
-            series.values.append(float(entry[name]))
+            rows.append((min(last + 1, entry["step"]), entry["step"], float(entry[name])))
         if name in entry:
             last = entry["step"]
-    return series
+    columns = [*zip(*rows, strict=True)] or [(), (), ()]
+    return Series(*map(np.array, columns))
 
 
 def read_evaluation(entry: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
@@ -198,11 +203,10 @@ class Signs:
         if self.groups:
             return sum(sum(one["lessons"].values()) for one in self.groups if one["step"] > step)
         tokens, lengths = self.series("num_tokens"), self.series("completions/mean_length")
-        steps, pace = tokens.steps[-1][1] - tokens.steps[0][1] if tokens.steps else 0, 1.0
-        if steps and lengths.mean > 0:
-            pace = max(
-                (tokens.values[-1] - tokens.values[0]) / steps / lengths.mean / 8, 1.0
-            )  # TRL's default is eight
+        pace = 1.0
+        if len({*tokens.lasts}) > 1 and lengths.mean > 0:
+            rate = (tokens.values[-1] - tokens.values[0]) / (tokens.lasts[-1] - tokens.lasts[0])
+            pace = max(float(rate) / lengths.mean / 8, 1.0)  # TRL's default is eight
         return pace * (self.span[1] - step)
 
     def weight(self, name: str) -> float:
@@ -211,7 +215,7 @@ class Signs:
     def series(self, *names: str) -> Series:
         """Return the values of the first of these metrics that has any."""
         known = (build_series(source, name, self.since) for name in names for source in (self.groups, self.log))
-        return next((series for series in known if series.values), Series([], []))
+        return next(filter(len, known), build_series((), ""))
 
     def mean(self, name: str) -> Series:
         """Return the mean scores of a reward."""
@@ -220,22 +224,20 @@ class Signs:
     def constant(self, name: str) -> Series:
         """Return the mean scores of a reward, with NaN where its completions differ."""
         means, spreads = self.mean(name), self.series(f"rewards/{name}/std")
-        alike = {steps for steps, spread in zip(*spreads, strict=True) if spread <= 1e-6}
-        return Series(
-            means.steps, [value if steps in alike else math.nan for steps, value in zip(*means, strict=True)]
-        )
+        alike = np.isin(means.lasts, spreads.lasts[spreads.values <= 1e-6])
+        return replace(means, values=np.where(alike, means.values, math.nan))
 
     def held_out(self) -> dict[str, Series]:
         """Return the scores of the evaluations by dataset: by the outcome reward, or else the total."""
         found = {}
         for dataset, entries in list_evaluations(self.log).items():
             series = Signs(entries, outcome=self.outcome).series(f"rewards/{self.outcome}/mean", "reward")
-            found[dataset] = Series([(step, step) for _, step in series.steps], series.values)
+            found[dataset] = replace(series, firsts=series.lasts)
         return found
 
     def is_better_held_out(self) -> bool:
         """Whether a held-out score seems to have risen: of few evaluations, whether the last one is better than the first."""
-        sets = [one for one in self.held_out().values() if one.values]
+        sets = filter(len, self.held_out().values())
         return any(one.has_risen() if one.trend else one.values[-1] > one.values[0] for one in sets)
 
 

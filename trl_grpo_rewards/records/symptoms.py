@@ -8,9 +8,11 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby, takewhile
-from statistics import fmean, median, quantiles
+from itertools import takewhile
+from statistics import fmean
 from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
 
 from .dead_groups import GroupKind
 from .fields import is_number
@@ -78,8 +80,8 @@ def judge(signs: Signs, names: Iterable[str] = ()) -> dict[str, list[Anomaly]]:
 
 def find_unpaid(signs: Signs, metric: str) -> Facts:
     """The outcome reward paid nothing from the beginning, and other rewards make completions differ."""
-    constant = {name: signs.constant(name) for name in signs.terms if signs.weight(name) and signs.mean(name).values}
-    others = [name for name, series in constant.items() if any(map(math.isnan, series.values))]
+    constant = {name: signs.constant(name) for name in signs.terms if signs.weight(name) and signs.mean(name)}
+    others = [name for name, series in constant.items() if np.isnan(series.values).any()]
     if len(constant) < 2 or signs.outcome not in constant:
         return None
     score = constant[signs.outcome].values[0]
@@ -101,16 +103,16 @@ def join(names: Sequence[str]) -> str:
 def find_cut_off(signs: Signs, metric: str) -> Facts:
     """Nearly all completions of the last steps were cut off."""
     latest, longest = (signs.series(name).since(signs.span[1] - FEW) for name in (metric, "completions/max_length"))
-    if not latest.values:
+    if not latest:
         return None
-    limit = f" at {max(longest.values):.0f} tokens" if longest.values else ""
+    limit = f" at {longest.values.max():.0f} tokens" if longest else ""
     return [{"share": latest.mean, "limit": limit, "steps": latest.span}] if latest.mean >= 0.95 else []
 
 
 def find_dead_stretch(signs: Signs, metric: str) -> Facts:
     """No group of the last steps taught anything, and the run has not simply learned to solve them all."""
     first, last = signs.span
-    live = max((steps[1] for steps, share in zip(*signs.dead, strict=True) if share < 1), default=first - 1)
+    live = int(signs.dead.lasts[signs.dead.values < 1].max(initial=first - 1))
     counts, about = "all", signs.terms
     if signs.groups:
         live = max((one["step"] for one in signs.groups if one["lessons"]["live"]), default=first - 1)
@@ -118,22 +120,22 @@ def find_dead_stretch(signs: Signs, metric: str) -> Facts:
     for one in signs.groups:
         lessons.update(one["lessons"] if one["step"] > live else ())
     kind: GroupKind = "unscored"
-    if means := signs.mean(signs.outcome).since(live).values:  # a few of the groups may be of another kind
-        kind = "failed" if max(means) <= 0 else "solved" if fmean(means) >= 0.8 else "flat"
+    if means := signs.mean(signs.outcome).since(live):  # a few of the groups may be of another kind
+        kind = "failed" if means.values.max() <= 0 else "solved" if means.mean >= 0.8 else "flat"
     if lessons:
         ((kind, count),) = lessons.most_common(1)
         counts = f"{count} of {lessons.total()} groups"
     told, remedy = f"{counts} were {kind!r}", REMEDIES[kind].format(outcome=signs.outcome)
     if kind == "flat" and not lessons:  # a log does not say whether some are solved and the others are failed
-        told = f"all completions of a prompt earned the same, {fmean(means):.2g} on average by {signs.outcome}"
+        told = f"all completions of a prompt earned the same, {means.mean:.2g} on average by {signs.outcome}"
         remedy = "Use prompts that are solved now and then, or make the rewards finer."
     patience = signs.patience * (1 if signs.groups or live < first else 2)
     is_few = last - live < max(patience, (last - first + 1) / 10 * (live >= first))
     is_few |= signs.count_groups(live) < MIN_GROUPS / FEW * signs.patience
-    if not signs.dead.values or is_few or (live >= first and kind == "solved"):
-        return [] if signs.dead.values else None
+    if not signs.dead or is_few or (live >= first and kind == "solved"):
+        return [] if signs.dead else None
     lesson = f"No group was live in {dead.span}, so nothing was learned"
-    if min(dead.values) < 1:
+    if dead.values.min() < 1:
         lesson = f"{signs.outcome} was the same for all completions of each prompt in {dead.span}, so only other rewards were learned"
         about = [signs.outcome]
     return [{"about": about, "lesson": lesson, "told": told, "remedy": remedy}]
@@ -155,16 +157,16 @@ def find_not_finite(signs: Signs, metric: str) -> Facts:
 def find_mostly_dead(signs: Signs, metric: str) -> Facts:
     """Most groups are dead at the end, and not because the run has learned to solve them."""
     shares, solved = signs.dead, signs.series("groups/solved")
-    count, total = len(shares.values), signs.count_groups(signs.span[0] - 1)
+    count, total = len(shares), signs.count_groups(signs.span[0] - 1)
     if count < MIN_POINTS:
         return None
     part = max(count // 4, min(count // 2, math.ceil(count * MIN_GROUPS / total)))
-    end, is_known = shares.cut(-part), len(solved.values) == len(shares.values)
+    end, is_known = shares.cut(-part), len(solved) == len(shares)
     is_easy = (solved if is_known else shares).cut(0, part).mean >= 0.75
     lost = end.mean - solved.cut(-part).mean if is_known else end.mean * (not signs.mean(signs.outcome).is_learned())
     outcome = signs.mean(signs.outcome).cut(-part)
-    remedy = REMEDIES["solved" if outcome.values and outcome.mean >= 0.5 else "failed"]
-    groups = signs.count_groups(end.steps[0][0] - 1)
+    remedy = REMEDIES["solved" if outcome.mean >= 0.5 else "failed"]
+    groups = signs.count_groups(end.first - 1)
     values = {
         "steps": end.span,
         "cost": f"{min(math.floor(10 * end.mean), 9)} of 10",
@@ -175,10 +177,10 @@ def find_mostly_dead(signs: Signs, metric: str) -> Facts:
 
 def find_held_out_fall(signs: Signs, metric: str) -> Facts:
     """The score on held-out problems has fallen since its best, and the reward in training has risen."""
-    rewards, sets = signs.series(metric), {name: one for name, one in signs.held_out().items() if len(one.values) > 4}
+    rewards, sets = signs.series(metric), {name: one for name, one in signs.held_out().items() if len(one) > 4}
     if rewards.trend is None or not sets:
         return None
-    found, least = [], 0.05 * max(map(abs, rewards.values))
+    found, least = [], 0.05 * abs(rewards.values).max()
     for name, fall in ((name, one.find_fall()) for name, one in sets.items()):
         falls_too = fall and rewards.mean_during(fall[1]) < rewards.mean_during(fall[0]) - least
         if fall and rewards.trend.sign > 0 and not falls_too:
@@ -198,13 +200,13 @@ def find_form(signs: Signs, metric: str) -> Facts:
     best, worst = (fall[0].mean, fall[1].mean) if fall else (trend.start, trend.end)
     for name in filter(signs.weight, others) if fall or not outcome.is_near_top(0.5) else ():
         series, way = (
-            signs.mean(name).since(fall[0].steps[0][0] - 1 if fall else 0),
+            signs.mean(name).since(fall[0].first - 1 if fall else 0),
             math.copysign(1, signs.weight(name)),
         )
         now = series.trend
         if now and now.sign * way > 0 and (fall or abs(now.end - now.start) > 0.2):
             later = outcome.since(series.find_middle(now))
-            stays = trend.score < 2 and len(later.values) > 1 and later.steps[-1][1] - later.steps[0][0] >= LONG - 1
+            stays = trend.score < 2 and len(later) > 1 and later.last - later.first >= LONG - 1
             if fall or (stays and not (later.trend and later.trend.score >= 2)):
                 verb = "falls" if fall else "stays"
                 found.append({"name": name, "verb": verb, "best": best, "worst": worst, **now._asdict()})
@@ -214,7 +216,7 @@ def find_form(signs: Signs, metric: str) -> Facts:
 def find_fall(signs: Signs, metric: str) -> Facts:
     """The outcome falls to a third of its best mean or less, and below where it began, and no held-out score rises."""
     outcome = signs.mean(signs.outcome)
-    trend, fall, lowest = outcome.trend, outcome.find_fall(), min([0.0, *outcome.values])
+    trend, fall, lowest = outcome.trend, outcome.find_fall(), outcome.values.min(initial=0.0)
     if trend is None:
         return None
     if not fall or signs.is_better_held_out():
@@ -225,8 +227,10 @@ def find_fall(signs: Signs, metric: str) -> Facts:
 
 def find_lost_gradient(signs: Signs, metric: str) -> Facts:
     """The gradient of the last steps is 0, and not because all groups of these steps are dead."""
-    norms, shares = signs.series(metric), {last: share for (_, last), share in zip(*signs.dead, strict=True)}
-    known = [(steps[1], norm, shares[steps[1]]) for steps, norm in zip(*norms, strict=True) if steps[1] in shares]
+    norms, shares = signs.series(metric), dict(zip(signs.dead.lasts, signs.dead.values, strict=True))
+    known = [
+        (int(step), norm, shares[step]) for step, norm in zip(norms.lasts, norms.values, strict=True) if step in shares
+    ]
     lost = [*takewhile(lambda one: one[1] == 0, reversed(known))]
     if len(known) < FEW:
         return None
@@ -238,14 +242,15 @@ def find_lost_gradient(signs: Signs, metric: str) -> Facts:
 def find_gradient_spikes(signs: Signs, metric: str) -> Facts:
     """Some gradients are far larger than nearly all others. Steps without a live group have no gradient."""
     series = signs.series(metric)
-    norms = [value for value in series.values if value > 0]
+    norms = series.values[series.values > 0]
     if len(norms) < MIN_POINTS:
         return None
-    usual = median(norms)
-    spread = 1.5 * median(abs(math.log(norm / usual)) for norm in norms)  # noise is often as large as the gradient
-    limit = max(20 * usual, 5 * quantiles(norms, n=10)[-1], usual * math.exp(min(5 * spread, 500)))
-    spikes = [steps[1] for steps, value in zip(*series, strict=True) if value > limit]
-    return [{"count": len(spikes), "usual": usual, "most": max(norms), "first": spikes[0]}] if len(spikes) > 2 else []
+    usual = float(np.median(norms))
+    spread = 1.5 * float(np.median(abs(np.log(norms / usual))))  # noise is often as large as the gradient
+    highest = float(np.quantile(norms, 0.9, method="weibull"))
+    spikes = series.lasts[series.values > max(20 * usual, 5 * highest, usual * math.exp(min(5 * spread, 500)))]
+    values = {"count": len(spikes), "usual": usual, "most": norms.max(), "first": spikes[:1].sum()}
+    return [values] if len(spikes) > 2 else []
 
 
 def find_length_growth(signs: Signs, metric: str) -> Facts:
@@ -290,28 +295,31 @@ def find_constant(signs: Signs, metric: str) -> Facts:
     """A reward gave one score to all completions for long, and it is not the best that it learned to earn."""
     found = []
     for name in filter(signs.weight, signs.terms):
-        series, find_best = signs.constant(name), min if signs.weight(name) < 0 else max
-        best = find_best(signs.mean(name).values, default=0.0)
-        for score, span in groupby(zip(*series, strict=True), key=lambda one: one[1]):
-            steps = [one for one, _ in span]
+        series, means = signs.constant(name), signs.mean(name).values
+        best = means.min(initial=math.inf) if signs.weight(name) < 0 else means.max(initial=-math.inf)
+        starts = np.flatnonzero(
+            np.diff(series.values, prepend=math.nan)
+        ).tolist()  # where the score before is another one
+        for part in map(series.cut, starts, [*starts[1:], None]):
+            score = float(part.values[0])
             is_harmless = signs.outcome != name and (
                 score >= 1 or score == 0 and signs.mean(signs.outcome).is_learned()
             )  # as a penalty
-            is_learned = score == best and (steps[0][0] > signs.span[0] or is_harmless)
-            if score == score and steps[-1][1] - steps[0][0] + 1 >= LONG and not is_learned:
-                found.append({"about": [name], "name": name, "score": score, "steps": Series(steps, []).span})
+            is_learned = score == best and (part.first > signs.span[0] or is_harmless)
+            if score == score and part.last - part.first + 1 >= LONG and not is_learned:
+                found.append({"about": [name], "name": name, "score": score, "steps": part.span})
     return found if signs.terms else None
 
 
 def find_unscored(signs: Signs, metric: str) -> Facts:
     """A reward stopped giving scores, or never gave any. A reward may be of a few rows only, with None for the others."""
-    found, first, scored = [], signs.span[0], {name: signs.mean(name).steps for name in signs.terms}
-    for name, steps in scored.items():
-        known = [entry["step"] for entry in [*signs.groups, *signs.log] if f"rewards/{name}/mean" in entry]
-        since, last = max((end for _, end in steps), default=first - 1) + 1, max(known)
+    found, first, scored = [], signs.span[0], {name: signs.mean(name) for name in signs.terms}
+    for name, means in scored.items():
+        last = max(entry["step"] for entry in [*signs.groups, *signs.log] if f"rewards/{name}/mean" in entry)
+        since = means.last + 1 if means else first
         least = FEW if name == signs.outcome or not any(scored.values()) else MIN_STEPS
-        if steps:  # ten times as long as it usually takes to get a score
-            least = math.ceil(10 * (since - first) / sum(end - start + 1 for start, end in steps))
+        if means:  # ten times as long as it usually takes to get a score
+            least = math.ceil(10 * (since - first) / (means.lasts - means.firsts + 1).sum())
         if last - since + 1 >= least:
             found.append({"about": [name], "name": name, "since": since, "last": last})
     return found if signs.terms else None
@@ -322,8 +330,8 @@ def find_weak(signs: Signs, metric: str) -> Facts:
     total, found = sum(abs(signs.weight(name)) for name in signs.terms), []
     shares = {name: series for name in signs.terms if (series := signs.series(f"{metric}/{name}")).trend}
     for name, series in shares.items():
-        width, weight = len(series.values) // 10, abs(signs.weight(name)) / (total or 1.0)
-        parts = (abs(fmean(series.values[at : at + width])) for at in range(0, len(series.values), width))
+        width, weight = len(series) // 10, abs(signs.weight(name)) / (total or 1.0)
+        parts = (abs(series.cut(at, at + width).mean) for at in range(0, len(series), width))
         if weight >= 0.2 and max(parts) < 0.02:
             found.append({"about": [name], "name": name, "weight": weight, "share": series.mean, "steps": series.span})
     return found if shares else None
@@ -338,7 +346,7 @@ def find_partings(signs: Signs, metric: str) -> Facts:
         if parting := find_first_parting(pairs):
             seen = [one for one in signs.groups if one["first"] <= parting.seen]
             parts = [[one for one in seen if (one["first"] > parting.since) is late] for late in (False, True)]
-            means = {one: [fmean(Signs((), part).mean(one).values or [0]) for part in parts] for one in signs.terms}
+            means = {one: [np.nan_to_num(Signs((), part).mean(one).mean) for part in parts] for one in signs.terms}
             cause = max(means, key=lambda one: signs.weight(one) * (means[one][1] - means[one][0]))
             found.append({"name": name, "cause": cause, **parting._asdict()})
     return found if any(points.values()) else None

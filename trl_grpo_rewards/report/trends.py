@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..records.dead_groups import DEFAULT_TOLERANCE, GroupKind, count_lessons, is_dead, kind_of_group
+from ..records.dead_groups import DEFAULT_TOLERANCE, GroupKind, count_lessons, is_dead, kind_of_group, sum_covariances
 from ..records.fields import is_number
 from ..records.runs import list_means
 
@@ -233,11 +233,8 @@ def describe_group(record: dict[str, Any], size: int) -> dict[str, Iterable[Any]
 def compute_covariances(record: dict[str, Any]) -> dict[str, float]:
     """Return the covariance of each weighted reward with the total within the group. Their sum is the variance."""
     weights, rewards = record.get("weights") or {}, record["rewards"]
-    scores = np.array([*rewards.values()] or [[]], dtype=float)
-    scores = scores[:, np.isfinite(scores).any(0)] * np.array([[weights.get(name, 1.0)] for name in rewards])
-    if not scores.size:
-        return {}
-    terms = np.where(np.isfinite(scores), scores, 0.0)
-    terms -= terms.mean(1, keepdims=True)
-    totals = terms.sum(0)
-    return dict(zip(rewards, (terms @ totals).tolist(), strict=True)) if np.ptp(totals) >= ROUNDING_ERROR else {}
+    scores = np.array([*rewards.values()] or [[]], dtype=float).T
+    covariances = (
+        sum_covariances(scores * [weights.get(name, 1.0) for name in rewards]) if scores.size else np.zeros(0)
+    )
+    return dict(zip(rewards, covariances.tolist(), strict=False)) if covariances.sum() > ROUNDING_ERROR**2 else {}

@@ -15,7 +15,7 @@ from accelerate.utils import gather_object
 from torch import Tensor
 
 from ..distributed import rank_index
-from ..records.dead_groups import GroupKind, Rule, has_dead_scores, is_dead, kind_of_group
+from ..records.dead_groups import GroupKind, Rule, has_dead_scores, is_dead, kind_of_group, sum_covariances
 from ..records.fields import Completion, drop_infinite, summarize_totals
 from .rows import TensorBatch
 
@@ -162,13 +162,8 @@ def compute_signal(rewards: Tensor, weights: Tensor) -> Tensor | None:
 
     It is the covariance of the weighted reward with the total over the variance of the total. The shares sum to 1.
     """
-    scored = ~rewards.isnan().all(2, keepdim=True)
-    terms = (rewards * weights).nan_to_num().double()
-    mean = (terms * scored).sum(1, keepdim=True) / scored.sum(1, keepdim=True).clamp(min=1)
-    terms = (terms - mean) * scored
-    totals = terms.sum(2, keepdim=True)
-    variance = (totals**2).sum()
-    return (terms * totals).sum((0, 1)) / variance if variance > 0 else None
+    covariances = sum_covariances((rewards * weights).double().cpu().numpy()).sum(0)
+    return torch.from_numpy(covariances / covariances.sum()) if covariances.sum() > 0 else None
 
 
 @dataclass(frozen=True)
