@@ -10,7 +10,6 @@ from trl_grpo_rewards.constraints.table import (
     Relation,
     UnreadableConstraint,
     constraint,
-    find_constraint,
     meets_relation,
 )
 
@@ -23,7 +22,7 @@ def own(monkeypatch):
     def any_of(text: str, words: list[str], count: int, place: Position, share: float, relation: Relation) -> bool:
         return meets_relation(sum(word in text for word in words), relation, count)
 
-    return find_constraint("own:any")
+    return table.CONSTRAINTS["own:any"]
 
 
 GIVEN = {"words": ["a"], "count": 1.0, "place": 1, "share": 2, "relation": "at least"}

@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from .table import Check, UnreadableConstraint, find_constraint
+from .table import CONSTRAINTS, Check, UnreadableConstraint
 from .visible import drop_invisible, has_content
 
 
@@ -23,23 +23,16 @@ class RowConstraint(NamedTuple):
 
 def read_constraints(names: Any, arguments: Any = None) -> list[RowConstraint]:
     """
-    Return the constraints of a row.
+    Return the constraints of a row: ids with their arguments, or dicts with both, or JSON text of either.
 
-    Args:
-        names (`list` or `str`):
-            A list of ids, or a list of dicts with an id and arguments, or JSON text of either.
-        arguments (`list[dict]` or `str`, *optional*):
-            For a list of ids, the arguments of each, or JSON text of them. None stands for no arguments.
-
-    Raises:
-        [`UnreadableConstraint`]: an id is unknown, arguments cannot be read, or there are no constraints.
-        `ImportError`: a constraint needs a package that is not installed.
+    Raises [`UnreadableConstraint`], or an `ImportError` if a constraint needs a package that is not installed.
     """
     pairs = pair_arguments(parse_text(names), parse_text(arguments))
     if not pairs:
         raise UnreadableConstraint("the row has no constraints")
-    found = ((find_constraint(name), given) for name, given in pairs)
-    return [RowConstraint(one.name, one.bind(given), one.copies) for one, given in found]
+    if unknown := [name for name, _ in pairs if name not in CONSTRAINTS]:
+        raise UnreadableConstraint(f"the constraint {unknown[0]!r} is unknown")
+    return [RowConstraint(name, CONSTRAINTS[name].bind(given), CONSTRAINTS[name].copies) for name, given in pairs]
 
 
 def drop_arrays(value: Any) -> Any:
@@ -61,7 +54,7 @@ def pair_arguments(names: Any, arguments: Any) -> list[tuple[str, Mapping[str, A
     given = [None] * len(names) if given is None else given
     if not isinstance(given, (list, tuple)) or len(given) != len(names):
         raise UnreadableConstraint(f"{len(names)} constraints have the arguments {arguments!r:.100}")
-    return [(read_id(name), read_mapping(one)) for name, one in zip(names, given, strict=True)]
+    return [*map(read_pair, names, given)]
 
 
 def read_dict(one: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
@@ -72,20 +65,16 @@ def read_dict(one: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     if isinstance(one[key], (list, tuple)):
         return pair_arguments(one[key], parse_text(one.get("kwargs")))
     given = one["kwargs"] if "kwargs" in one else {name: value for name, value in one.items() if name != key}
-    return [(read_id(one[key]), read_mapping(given))]
+    return [read_pair(one[key], given)]
 
 
-def read_id(name: Any) -> str:
+def read_pair(name: Any, arguments: Any) -> tuple[str, Mapping[str, Any]]:
+    given = {} if arguments is None else parse_text(arguments)
     if not isinstance(name, str):
         raise UnreadableConstraint(f"the id of a constraint is {name!r:.100}, which is not a text")
-    return name
-
-
-def read_mapping(value: Any) -> Mapping[str, Any]:
-    value = {} if value is None else parse_text(value)
-    if not isinstance(value, Mapping):
-        raise UnreadableConstraint(f"the arguments of a constraint are {value!r:.100}, which is not a dict")
-    return value
+    if not isinstance(given, Mapping):
+        raise UnreadableConstraint(f"the arguments of a constraint are {given!r:.100}, which is not a dict")
+    return name, given
 
 
 def parse_text(value: Any) -> Any:

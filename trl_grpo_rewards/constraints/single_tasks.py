@@ -14,7 +14,7 @@ from .table import constraint
 AFRICAN_COUNTRIES = 52
 """Smallest number of lines of a list of Africa's countries. Lists differ in a few of them."""
 
-NAPOLEON = (1769, 1821)
+NAPOLEON = range(1769, 1822)
 """The years of his birth and death."""
 
 
@@ -107,9 +107,6 @@ def date_format_list(text: str) -> bool:
 
 def is_day_of_napoleon(text: str) -> bool:
     try:
-        return (
-            bool(re.fullmatch(r"\d{4}-\d{2}-\d{2}", text))
-            and NAPOLEON[0] <= date.fromisoformat(text).year <= NAPOLEON[1]
-        )
+        return re.fullmatch(r"\d{4}-\d{2}-\d{2}", text) is not None and date.fromisoformat(text).year in NAPOLEON
     except ValueError:
         return False

@@ -89,13 +89,6 @@ def constraint(name: str, *, copies: bool = False, package: str | None = None) -
     return add
 
 
-def find_constraint(name: str) -> Constraint:
-    """Return the constraint with this id, or raise [`UnreadableConstraint`]."""
-    if name not in CONSTRAINTS:
-        raise UnreadableConstraint(f"the constraint {name!r} is unknown")
-    return CONSTRAINTS[name]
-
-
 def read_argument(what: str, value: Any, kind: Any) -> Any:
     """Return one argument as its type asks for it. A count may be a float without a fraction, as in IFBench."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < float("inf")
