@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from trl_grpo_rewards.programs.cheats import list_faults
+from trl_grpo_rewards.programs.examination import list_faults
 
 
 def list_mutants(root: Path, path: Path) -> list[dict]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from helpers.paths import TESTS
-from trl_grpo_rewards.sandbox.syscalls import ALLOWED, TESTED, find_call_numbers
+from trl_grpo_rewards.sandbox.filters import ALLOWED, TESTED, find_call_numbers
 
 
 NOBODY = 65534

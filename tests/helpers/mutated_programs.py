@@ -8,15 +8,16 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from helpers.pipe_cheats import EQUAL
+from helpers.corpora import DIALOGUE
 from trl_grpo_rewards import code
 
 
 Row: TypeAlias = tuple[str, str, str | None]
 """A program, its tests, and their entry point."""
 
+(EQUAL,) = (one.program for one in DIALOGUE if one.name == "equal")
 LIES = f"""
-{EQUAL.format(base="")}
+{EQUAL}
 import decimal, fractions, types
 from collections import namedtuple
 Equal.__format__, Equal.__getitem__ = lambda self, asked: asked, lambda self, key: Equal()

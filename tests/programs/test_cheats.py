@@ -2,12 +2,9 @@
 
 import pytest
 
-from helpers.audited_cheats import AUDITED
-from helpers.dishonest_programs import CHEATS
+from helpers.corpora import CHEATS
 from trl_grpo_rewards import code
 
-
-ALL = AUDITED | {f"{name} (first list)": program for name, program in CHEATS.items()}
 
 VALUES = {3: 6, 10: 20, 1234: 2468}
 
@@ -35,5 +32,5 @@ def test_a_right_program_is_paid(kind):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_cheat_is_paid(kind):
-    scores = score(ALL.values(), kind)
-    assert {name: one for name, one in zip(ALL, scores, strict=True) if one != 0.0} == {}
+    scores = score(CHEATS.values(), kind)
+    assert {name: one for name, one in zip(CHEATS, scores, strict=True) if one != 0.0} == {}

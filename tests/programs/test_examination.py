@@ -3,9 +3,9 @@
 import pytest
 
 from helpers.plain_programs import PlainSandbox
-from trl_grpo_rewards.programs.drivers import MODULES
 from trl_grpo_rewards.programs.examination import examine_programs, find_contradiction, find_reference
 from trl_grpo_rewards.programs.formats import read_tests
+from trl_grpo_rewards.programs.row_verdicts import MODULES
 from trl_grpo_rewards.sandbox.local import get_local_sandbox
 from trl_grpo_rewards.sandbox.protocol import Limits
 

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from trl_grpo_rewards.programs.drivers import MODULES
 from trl_grpo_rewards.programs.formats import read_tests
-from trl_grpo_rewards.programs.row_verdicts import try_program
+from trl_grpo_rewards.programs.row_verdicts import MODULES, try_program
 from trl_grpo_rewards.sandbox.local import get_local_sandbox
 from trl_grpo_rewards.sandbox.protocol import Limits
 

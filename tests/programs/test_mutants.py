@@ -2,7 +2,7 @@
 
 import pytest
 
-from trl_grpo_rewards.programs.cheats import TRIED_FAULTS, list_faults, write_mutants
+from trl_grpo_rewards.programs.examination import TRIED_FAULTS, list_faults, write_mutants
 
 
 @pytest.mark.parametrize(

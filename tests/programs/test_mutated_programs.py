@@ -2,7 +2,7 @@
 
 from hypothesis import settings
 
-from helpers.honest_programs import HONEST
+from helpers.corpora import HONEST
 from helpers.mutated_programs import find_paid
 
 

@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from trl_grpo_rewards.programs.cases import PythonTests
-from trl_grpo_rewards.programs.names import find_classes, find_use
+from trl_grpo_rewards.programs.python_tests import find_classes, find_use
 
 
 def walk(code):

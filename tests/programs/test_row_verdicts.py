@@ -5,9 +5,8 @@ import asyncio
 import pytest
 
 from trl_grpo_rewards.programs.cases import UnreadableTests
-from trl_grpo_rewards.programs.drivers import MODULES
 from trl_grpo_rewards.programs.formats import read_tests
-from trl_grpo_rewards.programs.row_verdicts import ProgramVerdict, judge_tests, try_program
+from trl_grpo_rewards.programs.row_verdicts import MODULES, ProgramVerdict, judge_tests, try_program
 from trl_grpo_rewards.sandbox.local import get_local_sandbox
 from trl_grpo_rewards.sandbox.protocol import Limits, RunResult
 

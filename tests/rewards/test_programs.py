@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from helpers.attack_programs import SUICIDES
 from helpers.attacked import find_descendants, list_calls
+from helpers.corpora import ATTACKS, select
 from trl_grpo_rewards import boxed, code, gate, parse
 from trl_grpo_rewards.checks import assert_not_gameable
 from trl_grpo_rewards.checks.contract import check_readiness
-from trl_grpo_rewards.programs.drivers import MODULES
+from trl_grpo_rewards.programs.row_verdicts import MODULES
 from trl_grpo_rewards.rewards.programs import WORTHLESS
 from trl_grpo_rewards.sandbox.local import get_local_sandbox
 from trl_grpo_rewards.sandbox.protocol import RunResult, SandboxFailed
@@ -215,7 +215,7 @@ CHEATS = {
     "traces": "import sys\nsys.settrace(lambda *a: None)\ndef add(*a): raise SystemExit(0)",
     "skips": "import unittest\ndef add(a, b): raise unittest.SkipTest",
     "asserts off": "import sys\nsys.flags = None\ndef add(a, b): return 4",
-    **{name: f"W = {{'calls': {list_calls()}}}\n{one}" for name, one in SUICIDES.items()},
+    **{name: f"W = {{'calls': {list_calls()}}}\n{one}" for name, one in select(ATTACKS, "suicide").items()},
 }
 ASSERTS = ["assert add(1, 2) == 3", "assert add(5, 6) == 11"]
 

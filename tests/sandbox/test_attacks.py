@@ -7,10 +7,13 @@ import time
 
 import pytest
 
-from helpers.attack_programs import ATTACKS, ENDLESS, REAL
 from helpers.attacked import NOBODY, TIERS, World, as_user, find_interpreter, force_tier, start_runner
+from helpers.corpora import ATTACKS, select
 from trl_grpo_rewards.sandbox.jail import MAX_OWN_THREADS
 from trl_grpo_rewards.sandbox.protocol import WAITING
+
+
+EVERY, ENDLESS, REAL = select(ATTACKS), select(ATTACKS, "endless"), select(ATTACKS, "real")
 
 
 @pytest.fixture(scope="module", params=["this user", "nobody"])
@@ -41,15 +44,15 @@ def attacked(user, tier):
 
 
 def write_program(world, name):
-    return f"W = {world.describe()!r}\n{ATTACKS[name]}"
+    return f"W = {world.describe()!r}\n{EVERY[name]}"
 
 
 def test_there_are_enough_attacks():
-    assert len(ATTACKS) >= 60 and {*REAL} <= {*ATTACKS}
+    assert len(EVERY) >= 150 and len(REAL) >= 40
 
 
 def test_no_attack_does_harm(attacked):
-    check_harmless(*attacked, [name for name in ATTACKS if name not in ENDLESS], seconds=0.5)
+    check_harmless(*attacked, [name for name in EVERY if name not in ENDLESS], seconds=0.5)
 
 
 @pytest.mark.slow

@@ -52,7 +52,7 @@ def test_without_landlock_no_file_can_be_opened(call, error, workers):
     (tier, about, output, refusal), logged = try_without(f"{call}:{error}", workers)
     assert tier == "no files" and f"lacks Landlock ({ERRORS[error]})" in about
     assert output == "1\n" and refusal.startswith("FileNotFoundError")
-    assert logged == "WARNING trl_grpo_rewards.sandbox.client\n"  # once for two workers
+    assert logged == "WARNING trl_grpo_rewards.sandbox.local\n"  # once for two workers
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ import pytest
 
 from trl_grpo_rewards.sandbox.filters import (
     ALLOW,
+    ALLOWED,
+    AUDIT_ARCHES,
     EINVAL,
     ENOENT,
     ENOSYS,
@@ -15,10 +17,11 @@ from trl_grpo_rewards.sandbox.filters import (
     EPERM,
     KILL,
     PRETEND,
+    TESTED,
     THREAD_FLAGS,
     build_filter,
+    find_call_numbers,
 )
-from trl_grpo_rewards.sandbox.syscalls import ALLOWED, AUDIT_ARCHES, TESTED, find_call_numbers
 
 
 PID = 4321

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from trl_grpo_rewards.sandbox import jail, landlock
+from trl_grpo_rewards.sandbox import jail
 
 
 def read_status(process):
@@ -22,7 +22,7 @@ def jailed():
     parent, process = os.getpid(), os.fork()
     if process == 0:
         try:
-            ruleset = landlock.build_ruleset(landlock.list_library())
+            ruleset = jail.build_ruleset(jail.list_library())
             jail.enter(ruleset, [0, 1, 2, writing], parent, 1.5, 4096, 1000)
             os.write(3, b"in")
             while True:
@@ -97,7 +97,7 @@ def test_an_orphan_does_not_run():
     process = os.fork()
     if process == 0:
         try:
-            jail.enter(landlock.build_ruleset([]), [0, 1, 2], 1, 1.0, 4096, 1000)  # process 1 is not its parent
+            jail.enter(jail.build_ruleset([]), [0, 1, 2], 1, 1.0, 4096, 1000)  # process 1 is not its parent
         finally:
             os._exit(1)
     assert os.WTERMSIG(os.waitpid(process, 0)[1]) == 9

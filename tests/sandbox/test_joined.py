@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from helpers.attack_programs import RAW
 from helpers.attacked import TIERS, find_descendants, force_tier, list_calls, start_runner
+from helpers.corpora import ATTACKS
 from trl_grpo_rewards.sandbox.local import LocalSandbox
 from trl_grpo_rewards.sandbox.protocol import Limits
 
@@ -99,9 +99,9 @@ def test_a_worker_keeps_no_descriptor(sandbox):
 
 
 def test_modules_are_imported_before_any_run():
-    sandbox = LocalSandbox(1, modules=("sandbox.landlock",))
-    assert sandbox.modules == {"sandbox.landlock"}
-    program = b"import sys; print('sandbox.landlock' in sys.modules, sys.path[0].endswith('trl_grpo_rewards'))"
+    sandbox = LocalSandbox(1, modules=("sandbox.packages",))
+    assert sandbox.modules == {"sandbox.packages"}
+    program = b"import sys; print('sandbox.packages' in sys.modules, sys.path[0].endswith('trl_grpo_rewards'))"
     try:
         assert sandbox.run_once(program, b"", Limits()).output == "True False\n"
     finally:
@@ -114,6 +114,8 @@ def runner(request):
     with start_runner(None, {"PATH": os.environ["PATH"]}, sys.executable, prefix) as runner:
         yield runner
 
+
+(RAW,) = (one.program for one in ATTACKS if one.name == "raw")
 
 VICTIM = """
 import os

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from trl_grpo_rewards.sandbox import landlock
+from trl_grpo_rewards.sandbox import jail as landlock
 
 
 def test_the_library_without_installed_packages():

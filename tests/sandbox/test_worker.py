@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from trl_grpo_rewards.sandbox.watch import name_status, read_threads
+from trl_grpo_rewards.sandbox.worker import name_status, read_threads
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ..texts import REASONING_MARKS, strip_reasoning
 from .cases import RowTests, UnreadableTests
-from .names import list_required
+from .python_tests import list_required
 
 
 PYTHON = re.compile(r"(?i)[\s{.]*i?py(?:thon|py)?(?:3[\d.]*)?(?![\w-])")

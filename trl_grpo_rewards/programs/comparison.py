@@ -37,8 +37,7 @@ SPARE_CHARS, CHARS_RATIO = 1000, 10
 """Largest length of an answer, in characters and as a multiple of what is expected. Equal numbers may have texts of
 different lengths: `0` has three characters with its separator, and `-1.2345678901234567e-07` has 25."""
 
-SPARE_LEVELS = 10
-"""Number of levels by which an answer may be nested more deeply than what is expected."""
+SPARE_LEVELS = 10  # number of levels by which an answer may be nested more deeply than what is expected
 
 
 def is_right_output(output: str, expected: str) -> bool:

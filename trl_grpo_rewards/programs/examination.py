@@ -1,21 +1,27 @@
-"""Examines the tests of a dataset before training: whether they can be read, and whether they tell right from wrong."""
+"""Examines the tests of a dataset before training: whether they can be read, and whether they tell right from wrong.
 
+Tests are weak if they pass programs that solve nothing, or right ones with one small fault.
+"""
+
+import ast
+import contextlib
 import re
+import tokenize
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, TypeAlias
 
 from ..expressions import await_all, run_in_own_loop
-from ..sandbox.protocol import Limits, Sandbox
+from ..sandbox.protocol import Limits, Sandbox, SandboxFailed
 from ..texts import prompt_text
 from ..traits import Examination
 from .blocks import find_program
-from .cases import KINDS, CallCase, OutputCase, PythonTests, RowTests, UnreadableTests
-from .cheats import find_cheat, find_unnoticed
+from .cases import CallCase, OutputCase, PythonTests, RowTests, UnreadableTests
 from .formats import COMPANION_COLUMNS, read_tests
 from .inside.prelude import PACKAGES
-from .names import find_use
+from .python_tests import find_use, list_required
 from .row_verdicts import ProgramVerdict, keeps_apart, try_program
 
 
@@ -29,10 +35,21 @@ of rows whose tests do not notice a fault, above which they are a warning, becau
 REFERENCE_COLUMNS = ("solution", "canonical_solution", "code", "reference_solution", "gold_standard_solution")
 """Names of the column with a program that passes, if a dataset has one."""
 
-EMPTY = "\n"  # the program that does nothing
+KINDS = {OutputCase: "inputs with their outputs", CallCase: "calls", PythonTests: "sets of Python tests"}
 
 Outcome: TypeAlias = ProgramVerdict | UnreadableTests
 """How a program did, or why its tests cannot be run."""
+
+
+@dataclass
+class TriedRow:
+    """How programs did in the tests of a row: the empty one, the row's own solution, and others that must not pass."""
+
+    empty: Outcome
+    own: Outcome | None
+    cheat: str | None = None  # the kind of the first program that solves nothing and passes
+    unnoticed: str | None = None  # a fault in the solution that the tests do not notice
+    faults: int = 0  # number of faults that were tried
 
 
 def find_reference(row: Mapping[str, Any], column: str) -> str | None:
@@ -65,11 +82,11 @@ def examine_programs(
             readable[place] = read_tests(row.get(column), companions, packages=importable)
         except UnreadableTests as error:
             unreadable[place] = str(error)
+    kinds = Counter(type(tests.cases[0]) for tests in readable.values())
     found.lines.append(f"{len(readable):,} of {len(rows):,} rows have tests that can be read")
-    found.lines.extend(count_kinds(readable))
-    beyond = {
-        place: names for place, tests in readable.items() if (names := list_beyond_entry_point(tests, importable))
-    }
+    found.lines.extend(f"{kinds[kind]:,} with {several}" for kind, several in KINDS.items() if kinds[kind])
+    beyond = {place: list_beyond_entry_point(tests, importable) for place, tests in readable.items()}
+    beyond = {place: names for place, names in beyond.items() if names}
     for place, names in islice(beyond.items(), 1):
         found.lines.append(
             f"{len(beyond):,} rows have tests that use more than the entry point. Row {place}: the program must define "
@@ -77,51 +94,31 @@ def examine_programs(
         )
     impossible = {place: why for place, tests in readable.items() if (why := find_contradiction(tests))}
     report_share(found, impossible, len(rows), "have tests that no program can pass")
-    tried = [*readable][:MAX_TRIED]
-    empty, own, cheats, unnoticed, is_apart = run_in_own_loop(
-        try_all(rows, readable, tried, column, open_sandbox, limits)
-    )
-    unreadable |= {place: str(why) for place, why in (empty | own).items() if isinstance(why, UnreadableTests)}
+    tried, is_apart = run_in_own_loop(try_first(rows, readable, column, open_sandbox, limits))
+    refused = ((place, why) for place, one in tried.items() for why in (one.empty, one.own))
+    unreadable |= {place: str(why) for place, why in refused if isinstance(why, UnreadableTests)}
     report_share(found, unreadable, len(rows), f"have tests in '{column}' that cannot be read")
-    trials = {place: trial for place, trial in empty.items() if isinstance(trial, ProgramVerdict)}
-    passed = {place: "nothing is required of a program" for place, trial in trials.items() if trial.status is None}
+    passed = {place: "nothing is required of a program" for place, one in tried.items() if has_passed(one.empty)}
     report_share(found, passed, len(tried), "have tests that an empty program passes")
-    weak = {place: f"{cheat} pass" for place, cheat in cheats.items() if cheat and place not in passed}
+    weak = {place: f"{one.cheat} pass" for place, one in tried.items() if one.cheat and place not in passed}
     report_share(found, weak, len(tried), "have weak tests, which a program that solves nothing passes")
-    trials = {place: trial for place, trial in own.items() if isinstance(trial, ProgramVerdict)}
-    failed = {place: trial.failure for place, trial in trials.items() if trial.status is not None}
-    if trials:
-        found.lines.append(
-            f"{len(trials) - len(failed):,} of {len(trials):,} solutions of the dataset pass their tests"
-        )
-    changes = {place: change for place, (change, count) in unnoticed.items() if count}
-    unnoticed_in = {place: change for place, change in changes.items() if change}
-    if unnoticed_in:
-        shown = ", ".join(map(str, islice(unnoticed_in, SHOWN_ROWS)))
-        place, change = next(iter(unnoticed_in.items()))
-        text = (
-            f"{len(unnoticed_in):,} of {len(changes):,} rows have tests that do not notice a small fault in their solution: "
-            f"{shown}. In row {place}, {change}"
-        )
-        is_many = len(unnoticed_in) > MAX_UNNOTICED * len(changes)
-        (found.warnings if is_many else found.lines).append(f"{text}. Add tests to them." if is_many else text)
+    own = {place: one.own for place, one in tried.items() if isinstance(one.own, ProgramVerdict)}
+    failed = {place: one.failure for place, one in own.items() if one.status is not None}
+    if own:
+        found.lines.append(f"{len(own) - len(failed):,} of {len(own):,} solutions of the dataset pass their tests")
+    report_unnoticed(found, {place: one.unnoticed for place, one in tried.items() if one.faults})
     what = "have a solution that fails their tests, perhaps because timeout or memory_mb is too small"
-    report_share(found, failed, len(trials), what, MAX_UNSOLVED)
-    python = sum(isinstance(tests.cases[0], PythonTests) for tests in readable.values())
-    if python and not is_apart:
+    report_share(found, failed, len(own), what, MAX_UNSOLVED)
+    if kinds[PythonTests] and not is_apart:
         found.lines.append(
-            f"{python:,} rows have weak tests: this back end cannot keep Python tests and the program apart, so a program "
-            "can cheat"
+            f"{kinds[PythonTests]:,} rows have weak tests: this back end cannot keep Python tests and the program apart, so "
+            "a program can cheat"
         )
     return found
 
 
-def count_kinds(readable: Mapping[int, RowTests]) -> Iterator[str]:
-    """Yield the number of rows for each kind of tests."""
-    kinds = Counter(type(tests.cases[0]) for tests in readable.values())
-    for kind, (_, several) in KINDS.items():
-        if kinds[kind]:
-            yield f"{kinds[kind]:,} with {several}"
+def has_passed(outcome: object) -> bool:
+    return isinstance(outcome, ProgramVerdict) and outcome.status is None
 
 
 def list_beyond_entry_point(tests: RowTests, importable: Collection[str] | None) -> list[str]:
@@ -154,44 +151,151 @@ def report_share(
     found: Examination, places: Mapping[int, str], total: int, what: str, most: float = MAX_UNREADABLE
 ) -> None:
     """Report rows with a problem: as a fault if there are many, else as a warning."""
-    if not places:
-        return
-    first, why = next(iter(places.items()))
-    text = f"{len(places):,} of {total:,} rows {what}. Row {first}: {why}"
-    if len(places) > most * total:
-        found.faults.append(f"{text.rstrip('.')}. Correct or remove these rows.")
-    else:
-        found.warnings.append(text)
+    for first, why in islice(places.items(), 1):
+        text = f"{len(places):,} of {total:,} rows {what}. Row {first}: {why}"
+        if len(places) > most * total:
+            found.faults.append(f"{text.rstrip('.')}. Correct or remove these rows.")
+        else:
+            found.warnings.append(text)
 
 
-async def try_all(
+def report_unnoticed(found: Examination, changes: Mapping[int, str | None]) -> None:
+    unnoticed = {place: change for place, change in changes.items() if change}
+    for first, change in islice(unnoticed.items(), 1):
+        text = (
+            f"{len(unnoticed):,} of {len(changes):,} rows have tests that do not notice a small fault in their solution: "
+            f"{', '.join(map(str, islice(unnoticed, SHOWN_ROWS)))}. In row {first}, {change}"
+        )
+        is_many = len(unnoticed) > MAX_UNNOTICED * len(changes)
+        (found.warnings if is_many else found.lines).append(f"{text}. Add tests to them." if is_many else text)
+
+
+async def try_first(
     rows: list[dict[str, Any]],
     readable: Mapping[int, RowTests],
-    tried: list[int],
     column: str,
     open_sandbox: Callable[[], Sandbox],
     limits: Limits,
-) -> tuple[dict[int, Outcome], dict[int, Outcome], dict[int, str | None], dict[int, tuple[str | None, int]], bool]:
-    """Return how the empty program and the own solutions did, the cheats and faults that pass, and if tests are apart."""
-    solutions = {place: program for place in tried if (program := find_reference(rows[place], column))}
-    jobs = [(place, EMPTY) for place in tried] + [*solutions.items()]
-    sandbox = open_sandbox()
+) -> tuple[dict[int, TriedRow], bool]:
+    """Try programs in the first rows. Return how they did, and whether they only reached the tests through pipes."""
+    sandbox, places = open_sandbox(), [*islice(readable, MAX_TRIED)]
+    try:
+        jobs = (try_row(readable[place], find_reference(rows[place], column), sandbox, limits) for place in places)
+        return dict(zip(places, await await_all(jobs, concurrent=True), strict=True)), keeps_apart(sandbox)
+    finally:
+        await sandbox.close()
 
-    async def try_one(place: int, program: str) -> Outcome:
+
+async def try_row(tests: RowTests, solution: str | None, sandbox: Sandbox, limits: Limits) -> TriedRow:
+    async def attempt(program: str) -> Outcome:
         try:
-            return await try_program(program, readable[place], sandbox, limits)
+            return await try_program(program, tests, sandbox, limits)
         except UnreadableTests as error:
             return error
 
-    try:
-        trials = await await_all((try_one(place, program) for place, program in jobs), concurrent=True)
-        cheats = await await_all((find_cheat(readable[place], sandbox, limits) for place in tried), concurrent=True)
-        empty, own = dict(zip(tried, trials, strict=False)), dict(zip(solutions, trials[len(tried) :], strict=True))
-        cheated = dict(zip(tried, cheats, strict=True))
-        right = [place for place, one in own.items() if isinstance(one, ProgramVerdict) and one.status is None]
-        right = [place for place in right if not cheated[place]]
-        attempts = (find_unnoticed(solutions[place], readable[place], sandbox, limits) for place in right)
-        faults = await await_all(attempts, concurrent=True)
-    finally:
-        await sandbox.close()
-    return empty, own, cheated, dict(zip(right, faults, strict=True)), keeps_apart(sandbox)
+    found = TriedRow(await attempt("\n"), await attempt(solution) if solution else None)
+    found.cheat = await find_cheat(tests, sandbox, limits)
+    if solution and has_passed(found.own) and not found.cheat:
+        found.unnoticed, found.faults = await find_unnoticed(solution, tests, sandbox, limits)
+    return found
+
+
+UNIVERSAL = """
+class Kind(type):
+    __getattr__ = lambda kind, name: kind()
+class Universal(metaclass=Kind):
+    __init__ = lambda self, *args, **kwargs: None
+    __call__ = __getattr__ = lambda self, *args, **kwargs: self
+for answer, names in (
+    (lambda self, *args: self, "getitem enter abs neg next add radd sub rsub mul rmul truediv mod pow"),
+    (lambda *args: True, "eq ne lt le gt ge contains bool exit"),
+    (lambda *args: 0, "hash len int index setitem delitem"),
+    (lambda *args: iter(()), "iter"),
+    (lambda *args: 0.0, "float"),
+):
+    for name in names.split(): setattr(Universal, f"__{name}__", answer)
+"""
+"""A class whose objects, and what their methods return, are equal to everything, contain everything and are empty."""
+
+CHEATS = {
+    "universal objects": "{} = Universal",
+    "functions that return an empty list": "{} = lambda *args, **kwargs: []",
+    "functions that raise StopIteration": "{} = lambda *args, **kwargs: next(iter(()))",
+    "functions that return a text that they get, or 0": "{} = lambda *a, **k: [*(x for x in a if type(x) is str), 0][0]",
+}
+"""What programs that solve nothing define for each name."""
+
+
+def write_cheats(tests: RowTests) -> dict[str, str]:
+    """Return programs that define every name that the tests need, by what they define. Inputs with outputs need none."""
+    names = list_required(tests)
+    return {kind: "\n".join([UNIVERSAL, *map(one.format, sorted(names))]) for kind, one in CHEATS.items() if names}
+
+
+async def find_cheat(tests: RowTests, sandbox: Sandbox, limits: Limits) -> str | None:
+    """Return the first kind of programs that solve nothing and pass the tests, or None. Only pipes must join the two."""
+    for kind, cheat in write_cheats(tests).items() if keeps_apart(sandbox) else ():
+        with contextlib.suppress(SandboxFailed, UnreadableTests):
+            if (await try_program(cheat, tests, sandbox, limits)).status is None:
+                return kind
+    return None
+
+
+PAIRS = (("==", "!="), ("<", "<="), (">", ">="), ("and", "or"), ("+", "-"), ("True", "False"))
+SWAPS = {**dict(PAIRS), **{other: one for one, other in PAIRS}, "not": "", "is": "is not", "in": "not in"}
+SWAPS |= {"*": "+", "//": "*", "%": "//", "max": "min", "min": "max", "if": "if not", "elif": "elif not"}
+REMOVED = {ast.Return: "return None", ast.Assign: "pass", ast.AugAssign: "pass", ast.Expr: "pass"}
+LEFT_OUT = re.compile(r"raise |(logger|warnings)\.|['\"]|@|(async )?def |if TYPE_CHECKING|match |return( None)?$")
+
+TRIED_FAULTS, SECONDS = 3, 1.0
+"""Number of faults that are tried in a program, spread over it, and the largest time limit of each: it may never end."""
+
+
+def list_faults(program: str) -> list[tuple[int, str]]:
+    """Return the lines of functions, or of a program without any, with a small fault in each, and their numbers."""
+    found, code, lines = [], set[int](), program.split("\n")
+    tree = ast.parse(program)
+    functions: list[ast.AST] = [
+        one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    for one in {one for part in functions or [tree] for one in ast.walk(part) if isinstance(one, ast.stmt)}:
+        if not LEFT_OUT.match(ast.unparse(one)):
+            body: list[ast.stmt] = getattr(one, "body", [])
+            code |= {*range(one.lineno, body[0].lineno if body else (one.end_lineno or one.lineno) + 1)}
+            if type(one) in REMOVED and one.lineno == one.end_lineno:
+                found.append((one.lineno, one.col_offset, len(lines[one.lineno - 1]), REMOVED[type(one)]))
+    for kind, text, (row, start), (_, end), line in tokenize.generate_tokens((f"{one}\n" for one in lines).__next__):
+        new = str(int(text) + 1) if kind == tokenize.NUMBER and text.isdecimal() else SWAPS.get(text)
+        is_other = line.startswith("is not", start) or (text == "in" and re.search(r"\bfor\b|not $", line[:start]))
+        is_other = is_other or (text == "*" and re.search(r"[(,=]\s*$", line[:start]))
+        if row in code and new is not None and not is_other:
+            found.append((row, start, end, new))
+    return sorted({(row, lines[row - 1][:start] + new + lines[row - 1][end:]) for row, start, end, new in found})
+
+
+def write_mutants(program: str) -> Iterator[tuple[str, str]]:
+    """Yield a program with one fault after another, and what was changed. Faults that often change nothing are left out."""
+    lines, faults = program.split("\n"), list[tuple[int, str]]()
+    with contextlib.suppress(SyntaxError, ValueError, RecursionError, tokenize.TokenError):
+        faults = [one for one in list_faults(program) if one[1].strip() not in REMOVED.values()]
+        faults = [(row, line) for row, line in faults if drop_bounds(line) != drop_bounds(lines[row - 1])]
+    for row, line in faults[:: max(1, -(-len(faults) // TRIED_FAULTS))]:
+        text = "\n".join([*lines[: row - 1], line, *lines[row:]])
+        yield text, f"{lines[row - 1].strip()!r} became {line.strip()!r}"
+
+
+def drop_bounds(line: str) -> str:
+    """Return a line without what only decides about equal values, as in `a if a >= b else b`."""
+    return re.sub("([<>])=", r"\1", line)
+
+
+async def find_unnoticed(program: str, tests: RowTests, sandbox: Sandbox, limits: Limits) -> tuple[str | None, int]:
+    """Return a fault in a right program that its tests do not notice, and the number of faults that were tried."""
+    tried = 0
+    for mutant, change in write_mutants(program):
+        with contextlib.suppress(SandboxFailed, UnreadableTests):
+            verdict = await try_program(mutant, tests, sandbox, replace(limits, seconds=min(limits.seconds, SECONDS)))
+            tried += 1
+            if verdict.status is None:
+                return change, tried
+    return None, tried

@@ -33,20 +33,32 @@ from .comparison import is_equal_data, measure_depth
 from .python_tests import check_python_tests
 
 
-MAX_LITERAL_CHARS = 1_000_000
-"""Maximum length of a column that is read as Python literals, in characters. JSON may be longer, and is read faster."""
-
-MAX_UNPACKED_BYTES = 200_000_000
-"""Maximum size of packed tests, in bytes after unpacking. LiveCodeBench's largest ones have tens of millions."""
+MAX_LITERAL_CHARS = 1_000_000  # of Python literals; JSON may be longer, and is read faster
+MAX_UNPACKED_BYTES = 200_000_000  # LiveCodeBench's largest tests have tens of millions
+MAX_LEVELS = 100  # of an expected value
 
 PACKED = re.compile(r"e[AFJN][A-Za-z0-9+/]{8,}={0,2}")
 """Base64 of a zlib stream, which begins with one of four headers."""
 
-PASSIVE_CODES = ("PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "STOP")
-"""Opcodes in the pickle of a string that are not the string."""
+PASSIVE_CODES, MAX_CODES = ("PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "STOP"), 6
+"""Opcodes in the pickle of a string that are not the string, and how many are read. It has at most five."""
 
-MAX_CODES = 6
-"""Number of opcodes that are read. The pickle of a string has at most five."""
+CHECKER_COLUMNS = ("checker", "generated_checker")
+"""Columns with a program that judges outputs. It is not run."""
+
+COMPANION_COLUMNS = (*"entry_point fn_name test_setup_code test_imports language metadata".split(), *CHECKER_COLUMNS)
+"""Columns that belong to a column with tests, if a dataset has them next to it."""
+
+CONTAINERS = (
+    "verification_info test_cases input_output unit_tests reward_model ground_truth official_tests tests test test_list"
+).split()
+"""Names under which a dict has the tests themselves. MBPP+ has more tests in `test` than in `test_list`."""
+
+PARTS = ("public_test_cases", "private_test_cases", "public_tests", "private_tests", "generated_tests")
+"""Names under which a dict has parts of the tests. All of them count."""
+
+Pair: TypeAlias = tuple[Any, Any, Mapping[str, Any]]
+"""An input, its output and what else is known about them."""
 
 
 def parse_column(value: Any) -> Any:
@@ -95,27 +107,6 @@ def describe(value: Any) -> str:
     if isinstance(value, list):
         return f"a list of {len(value)}, which begins with {describe(value[0])}" if value else "an empty list"
     return f"{type(value).__name__} {str(value)[:100]!r}"
-
-
-CHECKER_COLUMNS = ("checker", "generated_checker")
-"""Columns with a program that judges outputs. It is not run."""
-
-COMPANION_COLUMNS = (*"entry_point fn_name test_setup_code test_imports language metadata".split(), *CHECKER_COLUMNS)
-"""Columns that belong to a column with tests, if a dataset has them next to it."""
-
-CONTAINERS = (
-    "verification_info test_cases input_output unit_tests reward_model ground_truth official_tests tests test test_list"
-).split()
-"""Names under which a dict has the tests themselves. MBPP+ has more tests in `test` than in `test_list`."""
-
-PARTS = ("public_test_cases", "private_test_cases", "public_tests", "private_tests", "generated_tests")
-"""Names under which a dict has parts of the tests. All of them count."""
-
-MAX_LEVELS = 100
-"""Maximum nesting depth of an expected value."""
-
-Pair: TypeAlias = tuple[Any, Any, Mapping[str, Any]]
-"""An input, its output and what else is known about them."""
 
 
 def read_tests(
@@ -204,21 +195,17 @@ def build_tests(pairs: list[Pair]) -> RowTests:
         else OutputCase(join_lines(one), join_lines(other))
         for one, other, context in pairs
     ]
-    calls = [case for case in cases if isinstance(case, CallCase)]
-    if is_in_place(calls):
-        cases = [replace(case, in_place=True) if isinstance(case, CallCase) else case for case in cases]
-    return RowTests(tuple(cases))
+    in_place = is_in_place([case for case in cases if isinstance(case, CallCase)])
+    return RowTests(tuple(replace(one, in_place=in_place) if isinstance(one, CallCase) else one for one in cases))
 
 
 def is_in_place(calls: list[CallCase]) -> bool:
     """Return whether functions that return None may be judged by their first argument, and none that does nothing is paid."""
-    if any(one is None for case in calls for one in case.accepted):
-        return False
-    return any(not expects_first_argument(case) for case in calls)
-
-
-def expects_first_argument(case: CallCase) -> bool:
-    return any(is_equal_data(first, one) for first in json.loads(case.arguments)[:1] for one in case.accepted)
+    has_none = any(one is None for case in calls for one in case.accepted)
+    firsts = [(case.accepted, json.loads(case.arguments)[:1]) for case in calls]
+    return not has_none and any(
+        not any(is_equal_data(first, one) for first in given for one in accepted) for accepted, given in firsts
+    )
 
 
 def find_function_name(context: Mapping[str, Any]) -> str | None:

@@ -1,19 +1,23 @@
-"""Checks before Python tests run that the sandbox has what they need. Works on the syntax tree."""
+"""What Python tests use of a program, and whether they can run apart from it, found in their syntax tree."""
 
 import ast
+import builtins
 import re
 import sys
 import warnings
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import get_origin
 
-from .cases import UnreadableTests
+from .cases import CallCase, PythonTests, RowTests, UnreadableTests
+from .inside.dialogue import GIVEN
+from .inside.plain_data import PLAIN_METHODS
+from .inside.prelude import NODES, PACKAGES, PRELUDES
 
 
-MAX_TEST_CHARS = 1_000_000
-"""Maximum length of the Python tests of one row, in characters. Longer ones take seconds to parse."""
-
-PROGRAM_MODULE = "solution"
-"""Name of the module that the program is loaded as. Tests may import from it."""
+MAX_TEST_CHARS = 1_000_000  # longer ones take seconds to parse
 
 FIXTURES = ("self", "cls", "capsys")
 """Parameters that test functions may have, next to fixtures and parameters of their own."""
@@ -27,10 +31,22 @@ RUNNING = ("eval", "exec", "compile", "__import__")
 RUNNING_MODULES = ("pickle", "marshal", "dill", "shelve", "doctest", "runpy")
 """Functions that run what they are given, and modules of such functions."""
 
-PATCHING = ("monkeypatch", "mocker")
-"""Fixtures that replace parts of the program."""
+PATCHING = ("monkeypatch", "mocker")  # fixtures that replace parts of the program
 
 ENTRY_POINT = re.compile(r"[^\W\d]\w*(\(\))?(\.[^\W\d]\w*(\(\))?)*")
+
+GUARDED = {*vars(builtins), *PRELUDES["tests"]}
+"""Names that a program may define and that tests do not get from it, unless they are what is tested."""
+
+GUARDED_CLASSES = {
+    name: get_origin(one) or one for name, one in PRELUDES["tests"].items() if name[0].isupper() and name not in NODES
+}
+"""Those of them that are classes. A class of which tests use an attribute that it lacks is one of the program."""
+
+LIBRARY = {*PACKAGES, *sys.stdlib_module_names}
+"""Names of modules that tests have even if they do not import them, as they mean them by their attributes."""
+
+FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def check_python_tests(blocks: tuple[str, ...], entry_point: str | None, packages: Collection[str] | None) -> None:
@@ -53,9 +69,9 @@ def check_python_tests(blocks: tuple[str, ...], entry_point: str | None, package
         ) from None
 
 
-def list_imports(tree: ast.Module) -> Iterator[str]:
+def list_needed(tree: ast.AST) -> Iterator[str]:
     """Yield the modules that tests import outside of `try` statements, in which an import may fail."""
-    nodes: list[ast.AST] = [tree]
+    nodes = [tree]
     for node in nodes:  # grows
         nodes.extend(one for one in ast.iter_child_nodes(node) if not isinstance(one, ast.Try | ast.TryStar))
         if isinstance(node, ast.Import):
@@ -65,13 +81,13 @@ def list_imports(tree: ast.Module) -> Iterator[str]:
 
 
 def check_imports(tree: ast.Module, packages: Collection[str]) -> None:
-    missing = {*list_imports(tree)} - {*sys.stdlib_module_names, PROGRAM_MODULE, "pytest", *packages}
+    missing = {*list_needed(tree)} - {*sys.stdlib_module_names, GIVEN, "pytest", *packages}
     if missing:
         wanted = {*packages, *(name for name in missing if not name.startswith("."))}
         raise UnreadableTests(
             f"The tests import {', '.join(sorted(missing))}, which programs cannot import. Set "
             f"packages={tuple(sorted(wanted))} if this is an installed package. If it is the program, import it from "
-            f"{PROGRAM_MODULE!r}."
+            f"{GIVEN!r}."
         )
 
 
@@ -82,16 +98,16 @@ def check_entry_point(tree: ast.Module, entry_point: str | None) -> None:
             "'entry_point'."
         )
     checks = [one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == "check" and one.args.args]
-    if checks and not entry_point and "check" not in list_called(tree):
+    if checks and not entry_point and "check" not in list_called(ast.walk(tree)):
         raise UnreadableTests(
             "Tests with check(candidate) need the name of the function to check; found none. Add the column "
             "'entry_point'."
         )
 
 
-def list_called(tree: ast.Module) -> set[str]:
-    """Return the names of functions that the tests call."""
-    return {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+def list_called(nodes: Iterable[ast.AST]) -> set[str]:
+    """Return the names of functions that are called."""
+    return {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
 
 
 def check_reach(tree: ast.Module) -> None:
@@ -99,21 +115,20 @@ def check_reach(tree: ast.Module) -> None:
     nodes = [*ast.walk(tree)]
     imports = [one for one in nodes if isinstance(one, ast.Import | ast.ImportFrom)]
     is_mocking = any("mock" in ast.unparse(one) for one in imports)
-    patches = {alias.asname or alias.name for one in imports for alias in one.names if alias.name == "patch"}
-    modules = {alias.asname or alias.name for one in tree.body if isinstance(one, ast.Import) for alias in one.names}
+    patches = {own for _, name, own in list_imports(nodes) if is_mocking and name == "patch"}
+    shared = {alias.asname or alias.name for one in tree.body if isinstance(one, ast.Import) for alias in one.names}
+    shared = (shared | {"os.environ"}) - {"sys", GIVEN}
     calls = [one for one in nodes if isinstance(one, ast.Call) and one.args and isinstance(one.args[0], ast.Constant)]
-    builtin = [f"builtins.{name}" for name in RUNNING]
-    shared = (modules | {"os.environ"}) - {"sys", PROGRAM_MODULE}
+    constant = [one.func for one in calls]
     for node in nodes:
         match node:
             case ast.Name(id=name):
-                is_refused = (
-                    is_mocking and name in patches or name in RUNNING and node not in [one.func for one in calls]
-                )
+                is_refused = name in patches or name in RUNNING and node not in constant
             case ast.Import() | ast.ImportFrom():
-                is_refused = not {*list_imports(ast.Module([node], []))}.isdisjoint(RUNNING_MODULES)
-            case ast.Attribute(attr=name):
-                is_refused = name in UNSEEN or is_mocking and name == "patch" or ast.unparse(node) in builtin
+                is_refused = not {*list_needed(node)}.isdisjoint(RUNNING_MODULES)
+            case ast.Attribute(value=owner, attr=name):
+                is_refused = name in UNSEEN or is_mocking and name == "patch"
+                is_refused |= name in RUNNING and ast.unparse(owner) == "builtins"
             case ast.Assign(targets=targets):
                 owners = [one.value for one in targets if isinstance(one, ast.Attribute | ast.Subscript)]
                 is_refused = not shared.isdisjoint(map(ast.unparse, owners))
@@ -128,11 +143,14 @@ def check_reach(tree: ast.Module) -> None:
 
 def check_fixtures(tree: ast.Module) -> None:
     """Refuse test functions and fixtures whose parameters are fixtures that the tests do not define."""
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    decorators = ["\n".join(map(ast.unparse, one.decorator_list)) for one in functions]
-    own = {one.name for one, text in zip(functions, decorators, strict=True) if "fixture" in text}
-    called = list_called(tree)
-    for function, text in zip(functions, decorators, strict=True):
+    functions = [
+        (node, "\n".join(map(ast.unparse, node.decorator_list)))
+        for node in ast.walk(tree)
+        if isinstance(node, FUNCTIONS)
+    ]
+    own = {one.name for one, text in functions if "fixture" in text}
+    called = list_called(ast.walk(tree))
+    for function, text in functions:
         is_test = function.name.startswith("test") and function.name not in called
         is_left_to_pytest = is_test and (not text or "pytest" in text)
         parameters = [one.arg for one in function.args.posonlyargs + function.args.args]
@@ -145,3 +163,199 @@ def check_fixtures(tree: ast.Module) -> None:
                 f"Tests may use the fixture capsys and fixtures of their own; {function.name}() needs {missing[0]!r}, "
                 f"which {reason}. Rewrite the tests without it, or remove such rows."
             )
+
+
+@dataclass(frozen=True)
+class Use:
+    """What Python tests use."""
+
+    names: list[str]  # that they may have from the program
+    own: list[str]  # names that the program must define, because nobody else does
+    classes: list[str]  # names that they use as classes
+    members: list[str]  # attributes that they use of such names, as in `Calculator.add(1, 2)`
+    modules: dict[str, list[str]]  # of the library that they use without an import, with the attributes that they use
+    names_stop: bool  # whether they speak of StopIteration
+    called: list[str]  # functions that are called where the code stands, so that they are not called again
+    are_tests: list[bool]  # for each block of code whether it tests something where it stands
+
+
+@lru_cache(maxsize=4096)
+def find_use(tests: PythonTests) -> Use:
+    """Return what tests use. Their blocks must be valid Python code."""
+    trees, entry = [ast.parse(block) for block in tests.blocks], ast.parse(tests.entry_point or "")
+    nodes = [node for tree in [*trees, entry] for node in ast.walk(tree)]
+    bound, made, classes, imports = (
+        {*list_bound(nodes)},
+        dict(list_made(nodes)),
+        find_classes(nodes),
+        [*list_imports(nodes)],
+    )
+    own = {name for module, _, name in imports if module == GIVEN}
+    used = {node.id for node in nodes if isinstance(node, ast.Name) and not node.id.startswith("__")}
+    used -= {name for module, _, name in imports if module != GIVEN}
+    free = used - bound - GUARDED
+    owners = free | own | {name for name, kind in made.items() if not kind or kind in classes}
+    attributes = [(node.value, node.attr) for node in nodes if isinstance(node, ast.Attribute)]
+    modules: dict[str, list[str]] = {}
+    for owner, name in attributes:
+        if isinstance(owner, ast.Name) and owner.id in (free & LIBRARY) - own:
+            modules.setdefault(owner.id, []).append(name)
+    entries = {node.id for node in ast.walk(entry) if isinstance(node, ast.Name)}
+    taken = {name for module, *names in imports if module == GIVEN for name in names} - {"*"}
+    taken |= {name for owner, name in attributes if getattr(owner, "id", "") == GIVEN}
+    lacking = {name for name, one, _ in list_attributes(nodes, made) if not hasattr(GUARDED_CLASSES.get(name), one)}
+    ours = used - GUARDED - bound | used & (taken | lacking & GUARDED_CLASSES.keys() - bound) | entries
+    names = ours | (used - GUARDED if ours else used)  # `sum` only if nothing else can be what is tested
+    needed = names - bound - ({*modules} - {*PACKAGES}) | entries | taken
+    return Use(
+        sorted(names),
+        sorted(needed),
+        sorted(classes),
+        sorted(own | {name for owner, name in attributes if ast.unparse(owner) in owners}),
+        modules,
+        "StopIteration" in used,
+        sorted(list_called(node for tree in trees for node in walk_here(tree.body))),
+        find_tested(trees, needed),
+    )
+
+
+def list_required(tests: RowTests) -> set[str]:
+    """Return the names that tests need from the program. Inputs with their outputs need none."""
+    calls = {case.function for case in tests.cases if isinstance(case, CallCase)}
+    return calls.union(*(find_use(case).own for case in tests.cases if isinstance(case, PythonTests)))
+
+
+def list_bound(nodes: list[ast.AST]) -> Iterator[str]:
+    """Yield the names that the tests themselves give to something, apart from imports."""
+    for node in nodes:
+        match node:
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
+                yield name
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+
+
+def list_imports(nodes: Iterable[ast.AST]) -> Iterator[tuple[str | None, str, str]]:
+    """Yield the module, the name and the name in the tests of everything that they import."""
+    for node in nodes:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for one in node.names:
+                yield getattr(node, "module", one.name), one.name, (one.asname or one.name).partition(".")[0]
+
+
+def list_made(nodes: list[ast.AST]) -> Iterator[tuple[str, str]]:
+    """Yield what the tests make by a call, as `stack` or `self.stack`, with the name that they call; fixtures have none."""
+    for node in nodes:
+        match node:
+            case ast.Assign(targets=targets, value=ast.Call() | ast.BinOp() as value):
+                yield from ((ast.unparse(target), name) for target in targets for name in list_operands(value, {}))
+            case (
+                ast.AnnAssign(target=target, value=ast.Call(func=ast.Name(id=name)))
+                | ast.withitem(context_expr=ast.Call(func=ast.Name(id=name)), optional_vars=ast.expr() as target)
+            ):
+                yield ast.unparse(target), name
+            case ast.FunctionDef(name=name, decorator_list=[one, *_]) if "fixture" in ast.unparse(one):
+                yield name, ""
+
+
+def list_attributes(nodes: list[ast.AST], made: dict[str, str]) -> Iterator[tuple[str, str, bool]]:
+    """Yield the attributes of names, and of what is made by a call of these, and whether they are set."""
+    for node in nodes:
+        if isinstance(node, ast.Attribute):
+            owner = node.value.func if isinstance(node.value, ast.Call) else node.value
+            name = made.get(ast.unparse(owner), getattr(owner, "id", ""))
+            yield name, node.attr, isinstance(node.ctx, ast.Store)
+
+
+def list_operands(node: ast.AST, made: dict[str, str]) -> Iterator[str]:
+    """Yield the names that are called for the operands of an expression."""
+    match node:
+        case ast.BinOp(left=left, right=right):
+            yield from (name for one in (left, right) for name in list_operands(one, made))
+        case ast.Call(func=ast.Name(id=name)):
+            yield name
+        case ast.Name() | ast.Attribute():
+            yield from filter(None, [made.get(ast.unparse(node))])
+
+
+def is_plain(node: ast.AST, made: dict[str, str]) -> bool:
+    """Return whether an expression calls nothing, and is not what a call has made."""
+    return not any(isinstance(one, ast.Call) or ast.unparse(one) in made for one in ast.walk(node))
+
+
+def find_classes(nodes: list[ast.AST]) -> set[str]:
+    """Return the names that tests use as classes of the program. `candidate` is what `check` gets."""
+    made = dict(list_made(nodes))
+    found, perhaps, plain = set[str](), set[str](), set[str]()
+    for name, one, is_set in list_attributes(nodes, made):
+        (found if is_set or one not in PLAIN_METHODS else perhaps).add(name)
+    for node in nodes:
+        operands, is_equality = list[ast.expr](), False
+        match node:
+            case ast.Subscript(value=value, ctx=ast.Store() | ast.Del()):
+                perhaps.update(list_operands(value, made))
+            case ast.BinOp(left=left, right=right):
+                operands = [left, right]
+            case ast.Compare(left=left, ops=signs, comparators=others):
+                operands, is_equality = [left, *others], not isinstance(signs[0], ast.In | ast.NotIn)
+            case ast.Call(func=function, args=arguments):  # such as `self.assertEqual(Clock(1) + 3, Clock(4))`
+                operands, is_equality = arguments[:2], ast.unparse(function).endswith("Equal")
+        names = Counter(name for one in operands for name in list_operands(one, made))
+        if any(isinstance(one, ast.BinOp) for one in (node, *operands)):
+            perhaps |= {name for name, count in names.items() if count > 1}
+        if is_equality and any(is_plain(one, made) for one in operands):
+            plain |= {*names}
+    found |= perhaps - plain  # what must equal plain data may come from a function such as `Find_Max`
+    for node in nodes if "candidate" in found else []:
+        match node:
+            case ast.Call(func=ast.Name(id="check"), args=[ast.Name(id=name)]) | ast.Expr(value=ast.Name(id=name)):
+                found.add(name)
+    return {name for name in found if name[:1].isupper() or name == "candidate"}
+
+
+def walk_here(body: list[ast.stmt]) -> Iterator[ast.AST]:
+    """Yield the nodes of code, without what is inside of definitions and imports."""
+    waiting = list[ast.AST](body)
+    for node in waiting:  # grows
+        yield node
+        if not isinstance(node, FUNCTIONS | ast.ClassDef | ast.Import | ast.ImportFrom):
+            waiting.extend(ast.iter_child_nodes(node))
+
+
+def find_tested(trees: list[ast.Module], own: set[str]) -> list[bool]:
+    """Return for each block whether it tests something where it stands: it asserts, raises or calls the program."""
+    calling = {"assert", *own}  # also functions of the tests that do so, and what is made by the program
+    links = [link for tree in trees for node in ast.walk(tree) for link in list_links(node, own)]
+    while more := {name for name, sources in links if not calling.isdisjoint(sources)} - calling:
+        calling |= more
+    return [not calling.isdisjoint(list_callers(tree.body, own)) for tree in trees]
+
+
+def list_links(node: ast.AST, own: set[str]) -> Iterator[tuple[str, set[str]]]:
+    """Yield the names that a node defines, each with those through one of which it calls the program."""
+    if isinstance(node, FUNCTIONS):
+        yield node.name, list_callers(node.body, own)
+    value = next((one for name in ("value", "iter", "context_expr") if (one := getattr(node, name, None))), None)
+    for target in getattr(node, "targets", [getattr(node, "target", getattr(node, "optional_vars", None))]):
+        if value and target:
+            yield from ((name, list_sources(value)) for name in list_sources(target))
+
+
+def list_sources(value: ast.AST) -> set[str]:
+    """Return the names that a value is made of. Of a call, this is what is called, but no argument."""
+    part = value.func if isinstance(value, ast.Call) else value
+    return {node.id for node in ast.walk(part) if isinstance(node, ast.Name)}
+
+
+def list_callers(body: list[ast.stmt], own: set[str]) -> set[str]:
+    """Return what is called where code stands, also by the names of methods, and what of the program is passed to a call."""
+    found = set[str]()
+    for node in walk_here(body):
+        if isinstance(node, ast.Assert | ast.Raise):
+            return {"assert"}
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            given = [*node.args, *(one.value for one in node.keywords)]
+            found |= {"assert" if name.startswith("assert") or name == "fail" else name, *list_sources(node.func)}
+            found |= {one.id for one in given if isinstance(one, ast.Name)} & own
+    return found

@@ -1,21 +1,43 @@
-"""Tries programs in a sandbox: what passes, and how the first failing case failed."""
+"""Tries programs in a sandbox: what is sent for each case, what passes, and how the first failing case failed."""
 
 import asyncio
+import functools
 import json
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from ..sandbox.protocol import Limits, RunResult, Sandbox, Status
+from . import inside
 from .cases import CallCase, OutputCase, PythonTests, RowTests, UnreadableTests
 from .comparison import is_right_output, is_right_value
-from .drivers import MODULES, bundle, write_call, write_driver, write_pair
+from .python_tests import find_use
 
 
-SHOWN_CHARS = 200
-"""Maximum length of an input, an expected value and an output in the description of a failure."""
+FOLDER, PACKAGE = Path(inside.__file__).parent, "programs.inside"
+"""The folder of the package that runs in the sandbox, and its name there."""
+
+MODULES = tuple(sorted(f"{PACKAGE}.{file.stem}" for file in FOLDER.glob("[a-z]*.py")))
+"""Modules that a back end on this machine may load in advance."""
+
+LOADER = """
+import importlib.machinery, sys
+SOURCES = {sources!a}
+class Loader:
+    def find_spec(self, name, path=None, target=None):
+        return importlib.machinery.ModuleSpec(name, self, is_package=not SOURCES[name]) if name in SOURCES else None
+    def create_module(self, spec):
+        return None
+    def exec_module(self, module):
+        exec(compile(SOURCES[module.__name__], module.__name__, "exec"), module.__dict__)
+sys.meta_path.insert(0, Loader())
+"""
+"""What goes before the source for a back end that has not loaded the modules: they travel with it."""
+
+SHOWN_CHARS = 200  # maximum length of an input, an expected value and an output in the description of a failure
 
 
 @dataclass(frozen=True)
@@ -43,6 +65,22 @@ def keeps_apart(sandbox: Sandbox) -> bool:
     return hasattr(sandbox, "run_joined")
 
 
+def write_call(module: str, function: str, *arguments: Any) -> str:
+    """Return the source of a call of a function inside, in ASCII."""
+    return f"from {PACKAGE}.{module} import {function}\n{function}({', '.join(map(ascii, arguments))})\n"
+
+
+@functools.cache
+def write_loader() -> str:
+    sources = {f"{PACKAGE}.{file.stem}": file.read_text(encoding="utf-8") for file in FOLDER.glob("[a-z]*.py")}
+    return LOADER.format(sources={"programs": "", PACKAGE: "", **sources})
+
+
+def bundle(source: str, sandbox: Sandbox | None = None) -> str:
+    """Return a source with the modules that it needs, unless the back end has loaded them."""
+    return source if {*MODULES} <= {*getattr(sandbox, "modules", ())} else f"{write_loader()}\n{source}"
+
+
 async def try_program(
     program: str, tests: RowTests, sandbox: Sandbox, limits: Limits, partial: bool = False
 ) -> ProgramVerdict:
@@ -58,7 +96,7 @@ async def try_program(
                 passed += 1
                 continue
             if first.status is None:
-                why = "; ".join(list_case_facts(case, result, limits))
+                why = describe_failure(case, result, limits)
                 first = ProgramVerdict(0, total, result.status, f"case {place} of {total}: {why}")
             if not partial or result.status in ("timed_out", "refused"):
                 break
@@ -68,22 +106,21 @@ async def try_program(
 async def run_cases(
     program: str, tests: RowTests, sandbox: Sandbox, limits: Limits
 ) -> AsyncGenerator[tuple[OutputCase | CallCase, RunResult], None]:
-    """Run a program once for each case. Cases with the same source are one request."""
+    """Run a program once for each case. Cases with the same source are one request. Nothing that is sent is expected."""
     cases = [case for case in tests.cases if not isinstance(case, PythonTests)]
-    runs = [(case, *write_driver(program, case)) for case in cases]
-    for source, same in groupby(runs, key=lambda run: run[1]):
+    for function, same in groupby(cases, key=lambda case: case.function if isinstance(case, CallCase) else None):
         batch = [*same]
-        largest = max(len(case.output) if isinstance(case, OutputCase) else 0 for case, *_ in batch)
+        largest = max(len(case.output) if isinstance(case, OutputCase) else 0 for case in batch)
         roomy = replace(limits, output_bytes=max(limits.output_bytes, 2 * largest))  # what is expected must fit
-        inputs = [text for *_, text in batch]
-        async with aclosing(sandbox.run(bundle_missing(source, sandbox, "calls"), inputs, roomy)) as results:
-            for case, *_ in batch:
+        inputs = [case.input if isinstance(case, OutputCase) else case.arguments for case in batch]
+        source = (
+            write_call("calls", "run_script", program)
+            if function is None
+            else write_call("calls", "answer_call", program, function)
+        )
+        async with aclosing(sandbox.run(bundle(source, sandbox), inputs, roomy)) as results:
+            for case in batch:
                 yield case, await anext(results)
-
-
-def bundle_missing(source: str, sandbox: Sandbox, last: str) -> str:
-    """Return a source with the modules that it needs, up to the last one, unless the back end has loaded them."""
-    return source if {*MODULES} <= {*getattr(sandbox, "modules", ())} else bundle(source, last)
 
 
 def is_right(output: str, case: OutputCase | CallCase) -> bool:
@@ -94,11 +131,12 @@ async def try_python_tests(
     program: str, case: PythonTests, sandbox: Sandbox, limits: Limits, partial: bool
 ) -> ProgramVerdict:
     """Run Python tests in one process and the program in another."""
-    pair = write_pair(program, case, partial)
+    tests = write_call("runner", "run_tests", asdict(case) | asdict(find_use(case)), partial)
+    pair = tests, write_call("program_side", "serve_program", program)
     if keeps_apart(sandbox):
-        first, second = await sandbox.run_joined(*(bundle_missing(one, sandbox, "runner") for one in pair), limits)  # type: ignore[attr-defined]
+        first, second = await sandbox.run_joined(*(bundle(one, sandbox) for one in pair), limits)  # type: ignore[attr-defined]
     else:
-        source = bundle(write_call("side_by_side", "run_side_by_side", *pair))
+        source = bundle(write_call("runner", "run_side_by_side", *pair))
         async with aclosing(sandbox.run(source, [""], limits)) as results:
             first = await anext(results)
         second = replace(first, status="finished")
@@ -135,21 +173,16 @@ def read_object(text: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def list_case_facts(case: OutputCase | CallCase, result: RunResult, limits: Limits) -> Iterator[str]:
-    """Yield what was asked, what was expected and what came."""
-    match case:
-        case OutputCase(input=text, output=expected):
-            yield f"input {abbreviate(text)}"
-            yield f"expected {abbreviate(expected)}"
-        case CallCase(function=function, arguments=arguments, accepted=accepted):
-            yield f"call {function}({abbreviate(arguments.strip()[1:-1], quoted=False)})"
-            yield f"expected {abbreviate(' or '.join(map(repr, accepted)), quoted=False)}"
-    if result.status != "finished":
-        yield describe_end(result, limits)
-    elif isinstance(case, OutputCase):
-        yield f"wrote {abbreviate(result.output)}"
+def describe_failure(case: OutputCase | CallCase, result: RunResult, limits: Limits) -> str:
+    """Return what was asked, what was expected and what came."""
+    if isinstance(case, OutputCase):
+        asked, expected = f"input {shorten(case.input)!r}", repr(shorten(case.output))
+        came = f"wrote {shorten(result.output)!r}"
     else:
-        yield f"returned {abbreviate(show_value(result.output), quoted=False)}"
+        asked = f"call {case.function}({shorten(case.arguments.strip()[1:-1])})"
+        expected = shorten(" or ".join(map(repr, case.accepted)))
+        came = f"returned {shorten(show_value(result.output))}"
+    return f"{asked}; expected {expected}; {came if result.status == 'finished' else describe_end(result, limits)}"
 
 
 def show_value(output: str) -> str:
@@ -169,9 +202,8 @@ def describe_end(result: RunResult, limits: Limits) -> str:
         case "flooded":
             return f"wrote more than {limits.output_bytes:,} bytes"
     lines = result.errors.strip().splitlines()
-    return f"crashed{': ' + abbreviate(lines[-1], quoted=False) if lines else ''}"
+    return f"crashed{': ' + shorten(lines[-1]) if lines else ''}"
 
 
-def abbreviate(text: str, quoted: bool = True) -> str:
-    short = text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}..."
-    return repr(short) if quoted else short
+def shorten(text: str) -> str:
+    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}..."

@@ -18,11 +18,9 @@ from ..judging.failures import Failure, FailureCounter
 from ..options import PositiveFloat, PositiveInt, Share
 from ..programs.blocks import find_program
 from ..programs.cases import PythonTests, RowTests, UnreadableTests
-from ..programs.cheats import find_cheat
-from ..programs.drivers import MODULES
-from ..programs.examination import MAX_TRIED, examine_programs, find_reference
+from ..programs.examination import MAX_TRIED, examine_programs, find_cheat, find_reference, has_passed
 from ..programs.formats import COMPANION_COLUMNS, read_tests
-from ..programs.row_verdicts import ProgramVerdict, keeps_apart, try_program
+from ..programs.row_verdicts import MODULES, ProgramVerdict, keeps_apart, try_program
 from ..registry import reward
 from ..removed import REMOVED
 from ..sandbox.local import LocalSandbox, get_local_sandbox
@@ -63,7 +61,7 @@ WORTHLESS = {
     "a program that echoes": "import sys\nprint(sys.stdin.read())\n",
     "a comment with a promise": "# All tests pass.\nprint('OK')\n",
 }
-"""Programs that solve nothing. Those of [`~trl_grpo_rewards.programs.cheats`] depend on the tests."""
+"""Programs that solve nothing. Those of [`~trl_grpo_rewards.programs.examination`] depend on the tests."""
 
 KNOWN_WEAK: dict[int, bool] = {}
 """Whether tests are weak, by the hashes of their marks, for the first ones that a program passed in this process."""
@@ -276,10 +274,6 @@ async def code(
     ]
     log_extra("failure", [failure for _, failure in outcomes])
     return [score for score, _ in outcomes]
-
-
-def has_passed(trial: Outcome) -> bool:
-    return isinstance(trial, ProgramVerdict) and trial.status is None
 
 
 def describe_outcome(tests: RowTests | UnreadableTests, trial: Outcome | None, partial: bool) -> tuple[Score, str]:

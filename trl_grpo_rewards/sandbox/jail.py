@@ -3,7 +3,7 @@
 A process in the jail has its own session, and it dies with its parent. It has no capabilities and no way to get any,
 limits of time, memory and output, no file but the interpreter's library (Landlock), and few system calls (seccomp).
 Where the kernel has no Landlock, it can open no file at all. None of this needs privileges, so it works for every user and
-inside containers.
+inside containers. Numbers and structures are those of the kernel's headers.
 """
 
 import contextlib
@@ -18,42 +18,32 @@ import resource
 import signal
 import struct
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import sysconfig
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from . import landlock
-from .filters import build_filter
-from .syscalls import AUDIT_ARCHES
+from .filters import AUDIT_ARCHES, build_filter
 
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
-LANDLOCK, SECCOMP = "Landlock", "seccomp filters that can kill a process"
-"""Names of layers."""
-
 SECCOMP_MODE_FILTER = 2
-SECCOMP_ACTION_AVAILABLE = 2
-"""The operation of `seccomp` that asks for a verdict."""
+SECCOMP_ACTION_AVAILABLE = 2  # the operation of `seccomp` that asks for a verdict
 
 SYSTEM_CALLS = {"x86_64": {"capset": 126, "seccomp": 317}, "aarch64": {"capset": 91, "seccomp": 277}}
 """Numbers of the calls that enter the jail and have no function in the C library."""
 
 CAPABILITY_VERSION = 0x20080522
 
-STACK_BYTES = 64 << 20
-"""Limit of the stack, which deep recursion in C needs."""
+LANDLOCK, SECCOMP = "Landlock", "seccomp filters that can kill a process"
+"""Names of layers."""
 
-MAX_FILES = 32
-"""Number of files that a program may have open."""
+STACK_BYTES = 64 << 20  # limit of the stack, which deep recursion in C needs
+MAX_FILES = 32  # number of files that a program may have open
 
-RLIMIT_SIGPENDING, MAX_SIGNALS = 11, 256
-"""The number of the limit of pending signals, which Python does not name, and the limit. The kernel counts them for all
-processes of the user, who would have none left."""
+MAX_OWN_THREADS = 128  # for the kernel: a program can start threads faster than its worker notices them
+MAX_SIGNALS = 256  # that are pending: the kernel counts them for all processes of the user, who would have none left
+RLIMIT_SIGPENDING = 11  # which Python does not name
 
-MAX_OWN_THREADS = 128
-"""Number of threads that the kernel lets a program have. A program can start threads faster than its worker notices them."""
-
-FIRST_USER = 1 << 30
-"""The user ids of programs are this number plus their process ids. No person has such an id."""
-
+FIRST_USER = 1 << 30  # the user ids of programs are this number plus their process ids; no person has such an id
 CLONE_NEWUSER, SEPARATE_COUNTS = 0x10000000, (5, 14)
 """The flag for a user namespace, and the first version of Linux that counts the threads of each one separately."""
 
@@ -63,6 +53,77 @@ REASONS = {
     errno.EPERM: "the profile of the container, or another sandbox, forbids it",
 }
 """What the errors of the kernel mean for a layer of the jail."""
+
+CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
+"""Numbers of the system calls, which are the same on all machines."""
+
+READ_FILE, READ_DIR = 1 << 2, 1 << 3
+
+ACCESS_BITS = {1: 13, 2: 14, 3: 15, 5: 16}
+"""Number of rights for files that each version of Landlock introduced. All of them are taken away."""
+
+NETWORK_VERSION, SCOPE_VERSION = 4, 6
+"""Versions that also take away TCP, and abstract sockets and signals to processes outside."""
+
+UNREADABLE = {"site-packages", "dist-packages", "test"}
+"""Folders of the library that programs cannot read. Installed packages may contain data sets with their tests."""
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def call_kernel(number: int, *arguments: int | bytes | None) -> int:
+    """Make a system call by its number, and return its result unless that is an error."""
+    converted = (ctypes.c_long(one) if isinstance(one, int) else one for one in arguments)
+    result: int = libc.syscall(ctypes.c_long(number), *converted)
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return result
+
+
+def find_version() -> int:
+    """Return the version of Landlock that the kernel offers."""
+    return call_kernel(CREATE_RULESET, None, 0, 1)
+
+
+def list_library() -> list[str]:
+    """Return the files and folders of the interpreter's library that a program may read. Links out of it are left out."""
+    library = os.path.realpath(sysconfig.get_path("stdlib"))
+    paths = (os.path.realpath(entry.path) for entry in os.scandir(library) if entry.name not in UNREADABLE)
+    return [path for path in paths if path.startswith(library + os.sep)]
+
+
+def create_ruleset(version: int) -> int:
+    """Create rules that take away all that a version of Landlock knows."""
+    rights = (1 << max(bits for since, bits in ACCESS_BITS.items() if since <= version)) - 1
+    network = 0b11 if version >= NETWORK_VERSION else 0
+    scope = 0b11 if version >= SCOPE_VERSION else 0
+    size = 24 if scope else 16 if network else 8
+    return call_kernel(CREATE_RULESET, struct.pack("=QQQ", rights, network, scope)[:size], size, 0)
+
+
+def build_ruleset(readable: Iterable[str]) -> int:
+    """Build the rules for a process, and return their file descriptor."""
+    version = find_version()
+    while True:
+        try:
+            ruleset = create_ruleset(version)
+            break
+        except OSError as error:  # kernels with parts of newer ones claim a version of which they lack something
+            version -= 1
+            if error.errno != errno.EINVAL or not version:
+                raise
+    for path in readable:
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        allowed = READ_FILE | (READ_DIR if os.path.isdir(path) else 0)
+        call_kernel(ADD_RULE, ruleset, 1, struct.pack("=Qi", allowed, descriptor), 0)
+        os.close(descriptor)
+    return ruleset
+
+
+def restrict_self(ruleset: int) -> None:
+    """Bind this process to the rules permanently, and close them. It must have set `no_new_privs` before."""
+    call_kernel(RESTRICT_SELF, ruleset, 0)
+    os.close(ruleset)
 
 
 class LayerFailed(Exception):
@@ -91,14 +152,14 @@ def layer(name: str) -> Iterator[None]:
 
 def change_process(option: int, *arguments: int) -> None:
     filled = (*arguments, 0, 0, 0, 0)[:4]
-    if landlock.libc.prctl(option, *(ctypes.c_ulong(one) for one in filled)):
+    if libc.prctl(option, *(ctypes.c_ulong(one) for one in filled)):
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
 def drop_capabilities() -> None:
     """Give up all capabilities, so that root is an ordinary user and cannot raise its limits."""
     header = struct.pack("=Ii", CAPABILITY_VERSION, 0)
-    landlock.call_kernel(SYSTEM_CALLS[platform.machine()]["capset"], header, bytes(24))
+    call_kernel(SYSTEM_CALLS[platform.machine()]["capset"], header, bytes(24))
 
 
 def limit_resources(seconds: float, memory_mb: int, output_bytes: int) -> None:
@@ -140,7 +201,7 @@ def count_alone() -> bool:
             return False
         return True
     version = tuple(int(part) for part in re.findall(r"\d+", platform.release())[:2])
-    return version >= SEPARATE_COUNTS and landlock.libc.unshare(CLONE_NEWUSER) == 0
+    return version >= SEPARATE_COUNTS and libc.unshare(CLONE_NEWUSER) == 0
 
 
 def filter_calls(files: bool) -> None:
@@ -179,7 +240,7 @@ def enter(
         ("no_new_privs", lambda: change_process(PR_SET_NO_NEW_PRIVS, 1)),
         ("PR_SET_DUMPABLE", lambda: change_process(PR_SET_DUMPABLE, 0)),  # no core dump, and nobody may trace it
         ("PR_SET_PDEATHSIG", lambda: die_with(parent)),
-        (LANDLOCK, lambda: None if ruleset is None else landlock.restrict_self(len(kept))),
+        (LANDLOCK, lambda: None if ruleset is None else restrict_self(len(kept))),
         (SECCOMP, lambda: filter_calls(files=ruleset is not None)),
     ]
     for name, enter_layer in layers:
@@ -194,4 +255,4 @@ def check_machine() -> None:
         raise LayerFailed("a list of system calls for this machine", f"{machine} is not {' or '.join(AUDIT_ARCHES)}")
     kill = struct.pack("=I", 0x80000000)
     with layer(SECCOMP):
-        landlock.call_kernel(SYSTEM_CALLS[machine]["seccomp"], SECCOMP_ACTION_AVAILABLE, 0, kill)
+        call_kernel(SYSTEM_CALLS[machine]["seccomp"], SECCOMP_ACTION_AVAILABLE, 0, kill)

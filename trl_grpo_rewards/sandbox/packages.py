@@ -12,8 +12,7 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from typing import Any
 
 
-SURVEY_SECONDS = 60.0
-"""Time limit for the survey of an interpreter's packages, in seconds of wall time."""
+SURVEY_SECONDS = 60.0  # time limit for the survey of an interpreter's packages, in seconds of wall time
 
 
 def list_top_level(packages: Iterable[str], python: str | None = None) -> frozenset[str]:

@@ -15,14 +15,13 @@ import select
 import signal
 import socket
 import sys
+import time
 from dataclasses import asdict
 from typing import Any
 
-from . import jail, landlock, library
-from .execution import run_in_jail
+from . import execution, jail
 from .filters import build_template
-from .protocol import Limits
-from .watch import Run, watch
+from .protocol import LOADED, WAITING, Limits
 
 
 IDLE_SECONDS = 1.0
@@ -33,6 +32,9 @@ ENVIRONMENT = {"HOME": "/", "USER": "user", "OMP_NUM_THREADS": "1"}
 
 TRIAL = Limits(seconds=10.0, output_bytes=1 << 20)
 """Limits of the first program of a worker, which finds out whether the jail can be entered."""
+
+SLICE_SECONDS = 0.02  # interval between looks at a running program, in seconds
+MAX_THREADS = 64  # number of threads that a program may have at the same time
 
 
 def main() -> None:
@@ -76,7 +78,7 @@ def prepare(settings: dict[str, Any], watched: "select.poll") -> tuple[int | Non
     for module in settings["modules"]:
         importlib.import_module(module)
     del sys.path[0]  # the folder of the package
-    library.prepare_interpreter()
+    execution.prepare_interpreter()
     ruleset, reason = open_files(settings["packages"], watched)
     build_template(platform.machine(), ruleset is not None)
     jail.change_process(jail.PR_SET_DUMPABLE, 1)  # the first call prepares what each fork would prepare again
@@ -88,19 +90,19 @@ def prepare(settings: dict[str, Any], watched: "select.poll") -> tuple[int | Non
 def open_files(packages: dict[str, Any], watched: "select.poll") -> tuple[int | None, str]:
     """Let programs read the library and packages if this machine has Landlock. Otherwise, import all of them."""
     try:
-        library.import_packages(packages)
+        execution.import_packages(packages)
     except Exception as error:
         raise jail.LayerFailed("a package that can be imported", f"{type(error).__name__}: {error}") from None
     try:
         with jail.layer(jail.LANDLOCK):
-            ruleset = landlock.build_ruleset(library.list_readable(packages))
-        library.load_extensions(try_jail(ruleset, watched))
+            ruleset = jail.build_ruleset(execution.list_readable(packages))
+        execution.load_extensions(try_jail(ruleset, watched))
         return ruleset, ""
     except jail.LayerFailed as error:
         if error.layer != jail.LANDLOCK:
             raise
         reason = error.reason
-    library.import_everything(packages)
+    execution.import_everything(packages)
     sys.path_importer_cache.clear()  # so that what is missing is not found, rather than found and not opened
     try_jail(None, watched)
     return None, f"{jail.LANDLOCK} ({reason})"
@@ -112,7 +114,7 @@ def try_jail(ruleset: int | None, watched: "select.poll") -> list[str]:
         files = [os.memfd_create("run") for _ in range(4)]
     sys.stdout.flush()  # what modules print when they are imported is not the program's output
     output = os.dup(files[2])
-    os.pwrite(files[0], library.FIND_UNLOADABLE, 0)
+    os.pwrite(files[0], execution.FIND_UNLOADABLE, 0)
     (ended,) = run(asdict(TRIAL), files, ruleset, watched)
     if ended["status"] == "failed":
         raise jail.LayerFailed(ended["layer"], ended["reason"])
@@ -143,12 +145,107 @@ def join_two() -> list[list[int]]:
     return [[first_reads, first_writes], [second_reads, second_writes]]
 
 
-def start(files: list[int], ends: list[int], ruleset: int | None, limits: dict[str, Any]) -> Run:
+def start(files: list[int], ends: list[int], ruleset: int | None, limits: dict[str, Any]) -> "Run":
     """Start a program in a fork."""
     worker = os.getpid()
     read_mark, write_mark = os.pipe()
     fork = os.fork()
     if fork == 0:
-        run_in_jail(files, ends, write_mark, ruleset, worker, limits)
+        execution.run_in_jail(files, ends, write_mark, ruleset, worker, limits)
     os.close(write_mark)
     return Run(fork, read_mark)
+
+
+class Run:
+    """A fork of the worker, and the descriptor by which it tells whether it has entered the jail."""
+
+    def __init__(self, process: int, mark: int) -> None:
+        self.process, self.mark = process, mark
+        self.code: int | None = None
+        self.stopped: str | None = None
+        self.seconds = self.used = 0.0
+        self.kilobytes, self.is_ending = 0, False
+
+    def has_ended(self, flags: int = os.WNOHANG) -> bool:
+        """Return whether the process has ended, and reap it if so."""
+        if self.code is None:
+            process, status, usage = os.wait4(self.process, flags)
+            if process:
+                self.code = os.waitstatus_to_exitcode(status)
+                self.seconds, self.kilobytes = usage.ru_utime + usage.ru_stime, usage.ru_maxrss
+        return self.code is not None
+
+    def look(self, seconds: float) -> tuple[float, bool | None]:
+        """Stop the process if it exceeds a limit. Return how long it computed since the last look, and if it could, if known."""
+        before, self.used = self.used, time.clock_gettime(~self.process << 3 | 2)  # its CPU clock
+        threads = read_threads(self.process)
+        if self.used > seconds:
+            stop([self], "timed_out")
+        elif len(threads) > MAX_THREADS:
+            stop([self], "refused")
+        return self.used - before, any(state == "R" for state, *_ in threads) if threads else None
+
+    def describe(self, seconds: float, is_large: bool) -> dict[str, Any]:
+        """Return how the run ended, for the process that asked for it. A large run may be what used up the memory."""
+        assert self.code is not None
+        mark = os.read(self.mark, 1 << 12)
+        os.close(self.mark)
+        if mark != execution.ENTERED and self.stopped != "finished":
+            layer, reason = json.loads(mark) if mark else ("a fork", f"it ended with status {self.code} at its start")
+            return {"status": "failed", "layer": layer, "reason": reason}
+        status = self.stopped or name_status(self.code, self.seconds >= seconds, is_large)
+        return {"status": status, "seconds": self.seconds}
+
+
+def read_threads(process: int) -> list[list[str]]:
+    """Return what the system says of the threads of a process, which begins with their states, or nothing if it hides it."""
+    found = []
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"/proc/{process}/task")[: MAX_THREADS + 1]:
+            with contextlib.suppress(OSError), open(f"/proc/{process}/task/{thread}/stat", errors="replace") as file:
+                found.append(file.read().rpartition(") ")[2].split())
+    return found
+
+
+def watch(runs: list[Run], seconds: float, control: "select.poll") -> None:
+    """Wait until the first run ends, which ends the others. Time in which none computes or waits for a processor is idle."""
+    start = last = time.monotonic()
+    idle = 0.0
+    while True:
+        signal.sigtimedwait([signal.SIGCHLD], SLICE_SECONDS)
+        if runs[0].has_ended():
+            break
+        if control.poll(0):
+            os._exit(0)  # nobody waits for the result any more; the forks end with this process
+        looks = [run.look(seconds) for run in runs if not run.has_ended()]
+        now = time.monotonic()
+        is_idle = not any(is_running for _, is_running in looks)
+        idle, last = idle + is_idle * max(0.0, now - last - sum(used for used, _ in looks)), now
+        patience = WAITING * seconds if all(is_running is None for _, is_running in looks) else seconds
+        if idle > patience or now - start > LOADED * seconds:
+            stop(runs, "timed_out")
+    stop(runs, "finished")
+
+
+def stop(runs: list[Run], status: str) -> None:
+    """Kill the runs that have not ended, and say why: `"finished"` if another one has. That may be what ends them, too."""
+    running = [run for run in runs if not run.has_ended()]
+    for run in running:
+        threads = read_threads(run.process)
+        run.is_ending = bool(threads) and all(int(one[6]) & 4 for one in threads)  # PF_EXITING: its end came before
+        os.kill(run.process, signal.SIGKILL)
+    for run in running:
+        run.has_ended(0)
+        if status != "finished" or run.code == -signal.SIGKILL and not run.is_ending:  # otherwise its own end counts
+            run.stopped = status
+
+
+def name_status(code: int, is_late: bool, is_large: bool) -> str:
+    """Return the status of a run that was not stopped by its worker. One that was `"killed"` says nothing of the program."""
+    if code in (-signal.SIGKILL, -signal.SIGXCPU) and is_late:
+        return "timed_out"
+    if code == -signal.SIGKILL and not is_large:  # which no program can send itself
+        return "killed"
+    if code == -signal.SIGSYS:
+        return "refused"
+    return "crashed" if code else "finished"

@@ -14,9 +14,9 @@ from helpers import plain_programs
 from helpers.judged_programs import count_passed
 from trl_grpo_rewards.programs.cases import CallCase, RowTests
 from trl_grpo_rewards.programs.comparison import is_right_value
-from trl_grpo_rewards.programs.drivers import FOLDER, NAMES, bundle, write_call
 from trl_grpo_rewards.programs.formats import read_tests
 from trl_grpo_rewards.programs.inside.calls import MAX_BITS
+from trl_grpo_rewards.programs.row_verdicts import FOLDER, bundle, write_call
 
 
 DOUBLE = "def double(x):\n    return 2 * x\n\nif __name__ == '__main__':\n    print(double(int(input())))\n"
@@ -211,17 +211,13 @@ def find_oldest():
 OLDEST = find_oldest()
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_code_inside_has_the_syntax_of_python_3_8_and_needs_only_the_standard_library(name):
-    tree = ast.parse((FOLDER / f"{name}.py").read_text(), feature_version=(3, 8))
+@pytest.mark.parametrize("file", sorted(FOLDER.glob("*.py")), ids=lambda file: file.stem)
+def test_the_code_inside_has_the_syntax_of_python_3_8_and_needs_only_the_standard_library(file):
+    tree = ast.parse(file.read_text(), feature_version=(3, 8))
     nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
     absolute = [node for node in nodes if not getattr(node, "level", 0)]
     names = {getattr(node, "module", None) or alias.name for node in absolute for alias in node.names}
     assert {one.partition(".")[0] for one in names} <= sys.stdlib_module_names
-
-
-def test_all_modules_inside_travel_to_a_server():
-    assert {*NAMES} == {path.stem for path in FOLDER.glob("*.py")} - {"__init__"}
 
 
 @pytest.mark.skipif(OLDEST is None, reason="there is no Python 3.8")

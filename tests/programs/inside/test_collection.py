@@ -3,7 +3,7 @@
 import sys
 from types import ModuleType
 
-from trl_grpo_rewards.programs.inside.collection import find_tests
+from trl_grpo_rewards.programs.inside.runner import find_tests
 
 
 CODE = """

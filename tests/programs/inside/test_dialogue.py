@@ -6,11 +6,12 @@ import time
 
 import pytest
 
+from helpers.corpora import DIALOGUE, select
 from helpers.judged_programs import judge_all
-from helpers.pipe_cheats import ANSWERS, CHEATS, OBJECTS, ORDER, TESTS
 from trl_grpo_rewards.programs.inside import dialogue
 
 
+CHEATS, TESTS = select(DIALOGUE, without="tests"), select(DIALOGUE, "tests")
 ADD = "def add(a, b): return a + b"
 COSTLY = {"tuples that unfold", "a set of what unfolds", "deep tuples", "a million values", "a number without end"}
 ALONE = ("check", "pytest", "raises", "exit")
@@ -27,7 +28,7 @@ def judge(names, tests, partial=False):
 
 
 def test_there_are_enough_cheats():
-    assert len(ANSWERS | ORDER) >= 40 and len(OBJECTS) >= 20
+    assert len(CHEATS) >= 97 and len(select(DIALOGUE, "forged")) >= 50
 
 
 def test_the_tests_are_passed_by_an_honest_program():

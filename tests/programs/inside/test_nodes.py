@@ -3,15 +3,15 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trl_grpo_rewards.programs.inside import nodes
-from trl_grpo_rewards.programs.inside.prelude import PRELUDES
+from trl_grpo_rewards.programs.inside import prelude as nodes
+from trl_grpo_rewards.programs.inside.prelude import NODES, PRELUDES
 
 
 @given(st.lists(st.integers()))
 def test_lists(values):
     assert nodes.list_values(nodes.list_node(values)) == values
-    assert nodes.is_same_list(nodes.list_node(values), nodes.list_node(values))
-    assert not nodes.is_same_list(nodes.list_node(values), nodes.list_node([*values, 1]))
+    assert NODES["is_same_list"](nodes.list_node(values), nodes.list_node(values))
+    assert not NODES["is_same_list"](nodes.list_node(values), nodes.list_node([*values, 1]))
 
 
 def test_trees():
@@ -19,7 +19,7 @@ def test_trees():
         assert nodes.tree_values(nodes.tree_node(values)) == values
     root = nodes.tree_node([1, None, 2, 3])
     assert root.left is None and root.right.val == 2 and root.right.left.val == 3
-    assert not nodes.is_same_tree(root, nodes.tree_node([1, None, 2, None, 3]))
+    assert not NODES["is_same_tree"](root, nodes.tree_node([1, None, 2, None, 3]))
 
 
 def test_a_list_that_is_a_circle_ends():

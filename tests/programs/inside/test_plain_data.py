@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trl_grpo_rewards.programs.inside.dialogue import Peer
 from trl_grpo_rewards.programs.inside.plain_data import CannotCross, DataReader, Writer
-from trl_grpo_rewards.programs.inside.sharing import SharedObjects
 
 
 Point = namedtuple("Point", "x y")
@@ -32,11 +32,21 @@ PLAIN = st.recursive(
 )
 
 
+class Plain(Peer):
+    """A side without objects of its own."""
+
+    def refer(self, value, is_plain):
+        return None
+
+    def resolve(self, kind, *contents):
+        return None
+
+
 def cross(value):
-    writer = Writer(lambda value, is_plain: None, SharedObjects(0))
+    writer = Writer(Plain(0))
     form = writer.write(value)
     form, table = json.loads(json.dumps([form, writer.table]))
-    return DataReader(table, None, SharedObjects(1), None).read(form)
+    return DataReader(table, Plain(1)).read(form)
 
 
 @given(PLAIN)
@@ -121,6 +131,6 @@ def test_any_message_is_read_or_refused(form, table):
     """Whatever is refused raises an Exception, which the dialogue turns into the end of the tests."""
     try:
         entries = [[kind, items, *number] for kind, items, number in table]
-        DataReader(entries, lambda kind, *contents: None, SharedObjects(0), None).read(form)
+        DataReader(entries, Plain(0)).read(form)
     except Exception:
         pass

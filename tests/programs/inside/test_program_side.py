@@ -1,6 +1,6 @@
 """What honest programs define is there for the tests, in every style in which tests use it."""
 
-from helpers.honest_programs import HONEST
+from helpers.corpora import HONEST
 from helpers.judged_programs import judge_all
 from helpers.plain_python import ask_python
 from trl_grpo_rewards.programs.inside.program_side import ProgramSide

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from trl_grpo_rewards.programs.inside import pytest_stand_in as ours
-from trl_grpo_rewards.programs.inside.collection import list_calls
+from trl_grpo_rewards.programs.inside.runner import list_calls
 
 
 NUMBERS = (

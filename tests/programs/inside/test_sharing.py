@@ -4,8 +4,7 @@ import pytest
 
 from helpers.judged_programs import list_passing
 from helpers.plain_python import ask_python
-from trl_grpo_rewards.programs.inside.plain_data import Violation
-from trl_grpo_rewards.programs.inside.sharing import MAX_OBJECTS, SharedObjects
+from trl_grpo_rewards.programs.inside.plain_data import MAX_OBJECTS, SharedObjects, Violation
 
 
 STACK = """
@@ -68,7 +67,7 @@ def test_both_sides_forget_the_same_objects():
     one.forget_oldest()
     other.forget_oldest()
     assert [*one.entries] == [*other.entries] and len(one.entries) == MAX_OBJECTS
-    assert one.find(kept[0]) is None and one.find(kept[-1]) is not None
+    assert id(kept[0]) not in one.numbers and id(kept[-1]) in one.numbers
 
 
 def test_changes():

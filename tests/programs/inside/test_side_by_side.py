@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.honest_programs import HONEST
+from helpers.corpora import HONEST
 from helpers.plain_programs import PlainSandbox, attempt
 from trl_grpo_rewards.programs.formats import read_tests
 from trl_grpo_rewards.programs.row_verdicts import keeps_apart

@@ -13,9 +13,8 @@ from numbers import Real
 from types import ModuleType
 from typing import Any
 
-from . import nodes
 from .dialogue import lift_limits, reserve_output
-from .prelude import NODES, select_names
+from .prelude import NODES, list_values, select_names, tree_values
 
 
 MAX_BITS = 13_000
@@ -82,7 +81,7 @@ def build_nodes(value: Any, hint: str, scope: Any) -> Any:
     if not kind or not isinstance(value, list):
         return value
     own = scope.get(kind, NODES[kind])
-    build = nodes.list_node if kind == "ListNode" else nodes.tree_node
+    build = NODES["list_node" if kind == "ListNode" else "tree_node"]
     return [build(one, own) for one in value] if "list[" in hint.lower() else build(value, own)
 
 
@@ -107,7 +106,7 @@ def convert(value: Any) -> Any:
         pairs = [(convert_key(key), convert(one)) for key, one in value.items()]
         return {"dict": dict(pairs)} if len(dict(pairs)) == len(pairs) else {"object": "dict"}
     if type(value).__name__ in ("ListNode", "TreeNode"):
-        return convert(nodes.list_values(value) if hasattr(value, "next") else nodes.tree_values(value))
+        return convert(list_values(value) if hasattr(value, "next") else tree_values(value))
     if getattr(value, "shape", None) == ():  # a scalar of numpy
         return convert(value.item())
     if isinstance(value, (Decimal, Real)):

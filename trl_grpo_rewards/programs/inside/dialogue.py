@@ -15,23 +15,16 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from . import nodes
-from .plain_data import DataReader, Violation, Writer
-from .sharing import SharedObjects
+from .plain_data import DataReader, SharedObjects, Violation, Writer
+from .prelude import ListNode, TreeNode
 
 
 GIVEN = "solution"
 """Name of the module that the program is loaded as. Tests may import from it."""
 
-READ_END, WRITE_END = 3, 4
-"""File descriptors of the two pipes in each process."""
-
-MAX_MESSAGE = 8 << 20
-"""Maximum length of a message in bytes. It is checked before the message is read."""
-
-ERROR_CHARS = 300
-"""Maximum length of an argument of an error that is not plain data, in characters."""
-
+READ_END, WRITE_END = 3, 4  # file descriptors of the two pipes in each process
+MAX_MESSAGE = 8 << 20  # bytes, which is checked before the message is read
+ERROR_CHARS = 300  # of an error about a value that cannot cross
 
 ENCODE = json.JSONEncoder(separators=(",", ":")).encode
 
@@ -75,17 +68,16 @@ class Peer:
 
     operations: "dict[str, Callable[..., Any]]" = {}
 
-    refer: "Callable[[Any, bool], list[Any] | None]"
-    resolve: "Callable[..., Any]"
-    make_record: "Callable[[str], Any]"
-    """What a [`Writer`] and a [`DataReader`] need."""
+    refer: "Callable[[Any, bool], list[Any] | None]"  # returns the entry of an object that crosses as a reference, or None
+    resolve: "Callable[..., Any]"  # returns the object for a reference
+    make_record: "Callable[[str], Any]"  # returns an object of a class by its name
 
     def __init__(self, first: int) -> None:
         self.received, self.asked, self.lock = bytearray(), 0, threading.RLock()
         self.shared = SharedObjects(first)
         self.own: list[Any] = []
         self.numbers: dict[int, int] = {}
-        self.records: dict[str, type] = {"ListNode": nodes.ListNode, "TreeNode": nodes.TreeNode}
+        self.records: dict[str, type] = {"ListNode": ListNode, "TreeNode": TreeNode}
 
     def register(self, value: Any) -> int:
         """Return the number of an object of this side."""
@@ -98,7 +90,7 @@ class Peer:
         """Ask the other side to do something, and return the value or raise the error that it replies."""
         with self.lock:
             self.shared.forget_oldest()
-            writer = Writer(self.refer, self.shared)
+            writer = Writer(self)
             forms = [writer.write(value) for value in values]
             reply = self.ask({"do": do, "forms": forms, "changes": writer.write_changes(), "table": writer.table})
             (value,) = self.read(reply, [reply["form"]])
@@ -109,7 +101,7 @@ class Peer:
     def read(self, message: "dict[str, Any]", forms: "list[Any]") -> "list[Any]":
         """Return the values of forms in a message, and change what it says has changed."""
         try:
-            reader = DataReader(message["table"], self.resolve, self.shared, self.make_record)
+            reader = DataReader(message["table"], self)
             for number, contents in message["changes"]:
                 self.shared.apply(number, [reader.read(form) for form in contents])
             return [reader.read(form) for form in forms]
@@ -144,28 +136,17 @@ class Peer:
             value = operation(self, *values)
         except BaseException as error:
             value, reply["failed"] = error, True
-        writer = Writer(self.refer, self.shared)
+        writer = Writer(self)
         try:
             reply["form"] = writer.write(value)
         except Exception as error:  # what the value itself raised, or no way to refer to it
-            writer = Writer(self.refer, self.shared)
+            writer = Writer(self)
             reply["form"], reply["failed"] = writer.write(RuntimeError(str(error)[:ERROR_CHARS])), True
         return {**reply, "changes": writer.write_changes(), "table": writer.table}
 
     def refer_error(self, error: BaseException) -> "list[Any]":
         """Return the entry of an error: the name of its built-in class, and its arguments."""
-        return ["error", find_error_name(type(error)), *map(self.simplify, error.args)]
-
-    def simplify(self, value: Any) -> Any:
-        """Return a value that can cross."""
-        writer = Writer(self.refer, self.shared)
-        try:
-            writer.write(value)
-            return value
-        except Exception:
-            return str(value)[:ERROR_CHARS]
-        finally:
-            writer.take_back()
+        return ["error", find_error_name(type(error)), *error.args]
 
     def send(self, message: "dict[str, Any]") -> None:
         rest = memoryview(ENCODE(message).encode() + b"\n")

@@ -1,14 +1,17 @@
-"""Plain data as JSON without loss. Values that contain others stand in a table, so cycles and shared lists survive.
+"""Plain data as JSON without loss, and the objects that can change and that both sides have.
 
 A value is written as a form: None, a bool, a text or a small integer as JSON has it, `{"int": ...}` and `{"float": ...}` for
-other numbers, and `[place]` for everything that is described in the table. An entry of the table is `[kind, forms]`. Objects that can change
-have a number as well: both sides keep them, and a message says what has changed since the last one; see [`sharing`].
+other numbers, and `[place]` for what is described in the table, so that cycles and shared lists survive. An entry of the table
+is `[kind, forms]`. Objects that can change have a number on both sides as well. The side that sends a message looks which of them
+have changed and tells the other one. So what the tests do to a list of the program happens there, too, and the other way round.
 """
 
+import copyreg
 import datetime
+import operator
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import PurePosixPath
@@ -16,12 +19,9 @@ from types import MappingProxyType
 from typing import Any
 
 
-MAX_SMALL = 1 << 53
-"""Integers below this are written as JSON numbers. Others are hexadecimal, which Python reads in linear time."""
-
-
-MAX_ARRAY = 10_000
-"""Largest size of an array that both sides share, in bytes. Each message looks whether it has changed."""
+MAX_SMALL = 1 << 53  # larger integers are hexadecimal, which Python reads in linear time
+MAX_ARRAY = 10_000  # bytes of an array that both sides share: each message looks whether it has changed
+MAX_OBJECTS, MAX_ITEMS = 64, 20_000  # that are shared: beyond it, both sides stop sharing the oldest objects
 
 
 class CannotCross(Exception):
@@ -110,36 +110,15 @@ MUTABLE: "dict[str, Any]" = {
 }
 """Kinds that are made empty and filled later: the type, what it contains, and how an object is filled."""
 
-FIXED: "dict[str, Any]" = {
-    "frozenset": (frozenset, frozenset.__iter__, lambda *items: frozenset(items)),
-    "bytes": (bytes, lambda one: [bytes.hex(one)], bytes.fromhex),
-    "complex": (complex, lambda one: [one.real, one.imag], complex),
-    "range": (range, lambda one: [one.start, one.stop, one.step], range),
-    "slice": (slice, lambda one: [one.start, one.stop, one.step], slice),
-    "Fraction": (Fraction, lambda one: [one.numerator, one.denominator], Fraction),
-    "Decimal": (Decimal, lambda one: [str(one)], Decimal),
-    "timedelta": (datetime.timedelta, lambda one: [one.days, one.seconds, one.microseconds], datetime.timedelta),
-    "timezone": (datetime.timezone, lambda one: [one.utcoffset(None)], datetime.timezone),
-    "datetime": (
-        datetime.datetime,
-        lambda one: [*one.timetuple()[:6], one.microsecond, one.tzinfo],
-        datetime.datetime,
-    ),
-    "date": (datetime.date, lambda one: one.timetuple()[:3], datetime.date),
-    "time": (
-        datetime.time,
-        lambda one: [one.hour, one.minute, one.second, one.microsecond, one.tzinfo],
-        datetime.time,
-    ),
-    "path": (PurePosixPath, lambda one: [str(one)], PurePosixPath),
-    "keys": (type({}.keys()), list, lambda *items: dict.fromkeys(items).keys()),
-    "values": (type({}.values()), list, lambda *items: dict(enumerate(items)).values()),
-    "items": (type({}.items()), lambda one: flatten_pairs(dict(one)), lambda *items: pair_up([*items]).items()),
-    "mapping": (MappingProxyType, lambda one: flatten_pairs(dict(one)), lambda *items: pair_up([*items])),
-    "Ellipsis": (type(...), lambda one: [], lambda: ...),
-    "NotImplemented": (type(NotImplemented), lambda one: [], lambda: NotImplemented),
-}
-"""Kinds that are built from what they contain: the type, the contents, and the function that builds one from them."""
+
+def list_arguments(kind: Any) -> Any:
+    """Return the function that lists what the constructor gets to build a value again."""
+
+    def list_own(value: Any) -> "Sequence[Any]":
+        function, arguments, *_ = kind.__reduce_ex__(value, 2)
+        return [*arguments][function is vars(copyreg)["__newobj__"] :]
+
+    return list_own
 
 
 def make_named_tuple(name: str, count: int, *items: Any) -> Any:
@@ -151,9 +130,33 @@ def list_named_tuple(value: Any) -> "list[Any]":
     return [type(value).__name__, len(value._fields), *value._fields, *tuple.__iter__(value)]
 
 
-FIXED["ndarray"] = ((), list_array, make_array)
-FIXED["namedtuple"] = ((), list_named_tuple, make_named_tuple)
-FIXED["tuple"] = (tuple, tuple.__iter__, lambda *items: items)
+BUILT: "tuple[Any, ...]" = (
+    complex,
+    range,
+    slice,
+    Fraction,
+    Decimal,
+    datetime.timedelta,
+    datetime.timezone,
+    datetime.datetime,
+)
+BUILT += (datetime.date, datetime.time, PurePosixPath)
+
+FIXED: "dict[str, Any]" = {
+    "frozenset": (frozenset, frozenset.__iter__, lambda *items: frozenset(items)),
+    "bytes": (bytes, lambda one: [bytes.hex(one)], bytes.fromhex),
+    **{kind.__name__: (kind, list_arguments(kind), kind) for kind in BUILT},
+    "keys": (type({}.keys()), list, lambda *items: dict.fromkeys(items).keys()),
+    "values": (type({}.values()), list, lambda *items: dict(enumerate(items)).values()),
+    "items": (type({}.items()), lambda one: flatten_pairs(dict(one)), lambda *items: pair_up(items).items()),
+    "mapping": (MappingProxyType, lambda one: flatten_pairs(dict(one)), lambda *items: pair_up(items)),
+    "Ellipsis": (type(...), lambda one: [], lambda: ...),
+    "NotImplemented": (type(NotImplemented), lambda one: [], lambda: NotImplemented),
+    "ndarray": ((), list_array, make_array),
+    "namedtuple": ((), list_named_tuple, make_named_tuple),
+    "tuple": (tuple, tuple.__iter__, lambda *items: items),
+}
+"""Kinds that are built from what they contain: the type, the contents, and the function that builds one from them."""
 
 KINDS = {kind: name for name, (kind, *_) in [*MUTABLE.items(), *FIXED.items()]}
 
@@ -182,25 +185,73 @@ def find_data_kind(value: Any) -> "str | None":
     return KINDS.get(type(value)) or next((name for kind, name in KINDS.items() if isinstance(value, kind)), None)
 
 
-class Writer:
-    """Writes the values of one message. `refer` returns the entry of an object that crosses as a reference, or None."""
+class SharedObjects:
+    """The shared objects of one side, whose own numbers are even or odd, as the first one is."""
 
-    def __init__(self, refer: "Callable[[Any, bool], Any]", shared: Any) -> None:
-        self.refer, self.shared = refer, shared
+    def __init__(self, first: int) -> None:
+        self.next, self.items = first, 0
+        self.entries: OrderedDict[int, list[Any]] = OrderedDict()
+        self.numbers: dict[int, int] = {}
+
+    def add(self, value: Any, kind: str, number: "int | None" = None) -> int:
+        """Share an object. Its number is new, or the one that the other side has given it."""
+        if number is None:
+            number, self.next = self.next, self.next + 2
+        if type(number) is not int or number in self.entries:
+            raise Violation("a number that is taken")
+        contents = [*MUTABLE[kind][1](value)]
+        self.entries[number] = [value, kind, contents, len(contents)]
+        self.numbers[id(value)] = number
+        self.items += len(contents)
+        return number
+
+    def remove(self, number: int) -> None:
+        value, _, _, size = self.entries.pop(number)
+        del self.numbers[id(value)]
+        self.items -= size
+
+    def forget_oldest(self) -> None:
+        """Stop sharing the oldest objects where there are many. Both sides call this before each request."""
+        while len(self.entries) > MAX_OBJECTS or self.items > MAX_ITEMS:
+            self.remove(next(iter(self.entries)))
+
+    def list_changed(self) -> "list[tuple[int, list[Any]]]":
+        """Return the numbers and the contents of the objects that have changed since this was asked."""
+        changed = []
+        for number, entry in self.entries.items():
+            contents = [*MUTABLE[entry[1]][1](entry[0])]
+            if len(contents) != len(entry[2]) or not all(map(operator.is_, contents, entry[2])):
+                entry[2] = contents
+                changed.append((number, contents))
+        return changed
+
+    def apply(self, number: int, contents: "list[Any]") -> None:
+        """Change an object as the other side has."""
+        value, kind, *_ = entry = self.entries[number]
+        MUTABLE[kind][2](value, contents)
+        entry[2] = [*MUTABLE[kind][1](value)]
+
+
+class Writer:
+    """Writes the values of one message of a [`dialogue.Peer`], which says how objects of its side cross."""
+
+    def __init__(self, peer: Any) -> None:
+        self.refer, self.shared = peer.refer, peer.shared
         self.kept: list[Any] = []  # so that no other object gets the same id
         self.places: dict[int, int] = {}
         self.table: list[Any] = []
         self.added: list[int] = []
 
     def write(self, value: Any) -> Any:
-        """Return the form of a value, whose contents are added to the table."""
+        """Return the form of a value, whose contents are added to the table. What cannot cross leaves nothing shared."""
         try:
             form = self.write_form(value)
             while len(self.table) < len(self.kept):
                 self.table.append(self.describe(self.kept[len(self.table)]))
             return form
         except BaseException:
-            self.take_back()
+            while self.added:
+                self.shared.remove(self.added.pop())
             raise
 
     def write_changes(self) -> "list[Any]":
@@ -211,32 +262,24 @@ class Writer:
             if number not in self.added
         ]
 
-    def take_back(self) -> None:
-        """Share nothing of what was written, which will not be sent."""
-        while self.added:
-            self.shared.remove(self.added.pop())
-
     def write_form(self, value: Any) -> Any:
         kind = type(value)
         if value is None or kind is bool or kind is str:
             return value
-        if isinstance(value, int) and (kind is int or not self.is_reference(value)):
+        if isinstance(value, (int, float, str)) and (kind in (int, float) or self.refer(value, True) is None):
+            if isinstance(value, str):
+                return str.__str__(value)
+            if isinstance(value, float):
+                return {"float": float.hex(value)}
             number = int.__index__(value)
             return number if -MAX_SMALL < number < MAX_SMALL else {"int": format(number, "x")}
-        if isinstance(value, float) and (kind is float or not self.is_reference(value)):
-            return {"float": float.hex(value)}
-        if isinstance(value, str) and not self.is_reference(value):
-            return str.__str__(value)
         if id(value) not in self.places:
             self.places[id(value)] = len(self.kept)
             self.kept.append(value)
         return [self.places[id(value)]]
 
-    def is_reference(self, value: Any) -> bool:
-        return self.refer(value, True) is not None
-
     def describe(self, value: Any) -> "list[Any]":
-        number = self.shared.find(value)
+        number = self.shared.numbers.get(id(value))
         if number is not None:
             return ["shared", [number]]
         found = find_data_kind(value)
@@ -252,12 +295,12 @@ class Writer:
 
 
 class DataReader:
-    """Reads the values of one message. `resolve` returns the object for a reference, `make_record` one of a class by name."""
+    """Reads the values of one message of the other side."""
 
-    def __init__(self, table: "list[Any]", resolve: Any, shared: Any, make_record: Any) -> None:
-        self.table, self.resolve, self.shared = table, resolve, shared
+    def __init__(self, table: "list[Any]", peer: Any) -> None:
+        self.table, self.resolve, self.shared = table, peer.resolve, peer.shared
         self.values: list[Any] = [self] * len(table)  # itself: not read yet
-        fillers, makers = [], {"record": lambda name, *items: make_record(name), "array": make_array}
+        fillers, makers = [], {"record": lambda name, *items: peer.make_record(name), "array": make_array}
         for place, (kind, items, *number) in enumerate(table):
             if number:
                 self.values[place] = make(*items) if (make := makers.get(kind)) else MUTABLE[kind][0]()
@@ -266,7 +309,7 @@ class DataReader:
             MUTABLE[kind][2](self.values[place], [self.read(item) for item in items])
         for place, (kind, _, *number) in enumerate(table):
             if number:
-                shared.add(self.values[place], kind, *number)
+                self.shared.add(self.values[place], kind, *number)
 
     def read(self, form: Any) -> Any:
         """Return the value of a form. What [`Writer`] does not write is an error of some class."""
@@ -281,7 +324,7 @@ class DataReader:
             self.values[place] = None  # an honest value does not contain itself here
             contents = [self.read(item) for item in items]
             if kind == "shared":
-                self.values[place] = self.shared[contents[0]]
+                self.values[place] = self.shared.entries[contents[0]][0]
             else:
                 self.values[place] = FIXED[kind][2](*contents) if kind in FIXED else self.resolve(kind, *contents)
         return self.values[place]

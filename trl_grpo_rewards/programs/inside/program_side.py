@@ -100,7 +100,7 @@ class ProgramSide(Peer):
         if isinstance(value, BaseException):
             if type(value).__module__ == builtins.__name__:
                 return self.refer_error(value)
-            return ["failure", self.register(value), type(value), *map(self.simplify, value.args)]
+            return ["failure", self.register(value), type(value), *value.args]
         if type(value).__name__ in self.records and hasattr(value, "__dict__"):
             return ["record", *list_record(value)]
         if isinstance(value, ModuleType):

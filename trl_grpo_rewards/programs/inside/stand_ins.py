@@ -30,8 +30,7 @@ SHOWN_ATTRIBUTES = {
 """Attributes with underscores that a program is asked for. Python looks for others where an object just passes."""
 
 FIRST_PIECES = 16
-PIECE = 64
-"""Items of an iterator that are asked for at once, after the first ones, which are asked for one by one."""
+PIECE = 64  # items of an iterator that are asked for at once, after the first ones, which are asked for one by one
 
 
 ARITHMETIC = {*BINARY} - {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__contains__"}

@@ -14,10 +14,9 @@ import types
 import unittest.case
 from typing import Any
 
-from . import nodes, pytest_stand_in, stand_ins
+from . import prelude, pytest_stand_in, stand_ins
 from .dialogue import Ended, Peer, find_origin, make_error
 from .plain_data import CannotCross, Violation, flatten_pairs, list_record, pair_up
-from .prelude import PRELUDES
 from .program_side import BINARY
 from .stand_ins import Asking, ProgramClass, ProgramFunction, ProgramModule, ProgramObject, StandIn
 
@@ -40,7 +39,7 @@ SKIPS = tuple(one for one in vars(unittest.case).values() if isinstance(one, typ
 
 KNOWN = {
     origin: one
-    for one in [*PRELUDES["usual"].values(), *vars(builtins).values()]
+    for one in [*prelude.PRELUDES["usual"].values(), *vars(builtins).values()]
     if isinstance(one, types.FunctionType) or isinstance(one, type) and not issubclass(one, BaseException)
     for origin in [find_origin(one)]
     if origin
@@ -183,7 +182,7 @@ class TestsSide(Peer):
             if number is not None:
                 return ["yours", number]
         if (
-            kind.__module__ in ("__main__", "types", nodes.__name__)
+            kind.__module__ in ("__main__", "types", prelude.__name__)
             and hasattr(value, "__dict__")
             and not has_methods(kind)
         ):
