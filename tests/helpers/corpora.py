@@ -1,7 +1,7 @@
 """Programs that tests try, from text files: honest ones, cheats, and attacks on the machine that runs them.
 
 A line `=== name | marks` begins an entry. Lines that begin with `|` are the tests of a program, and all others the program. An
-entry that is marked as `part` goes before the programs that have its name as a mark.
+entry that is marked as `part` goes before the programs that have its name as a mark; `same` is the program of the entry before.
 """
 
 from typing import NamedTuple
@@ -23,6 +23,8 @@ def read_corpus(file: str) -> list[Entry]:
         name, _, marks = head.partition(" | ")
         program, tests = ([one for one in lines if one.startswith("|") == is_test] for is_test in (False, True))
         source = "\n".join([*(parts[word] for word in marks.split() if word in parts), *program])
+        if "same" in marks.split():
+            source = found[-1].program
         if marks == "escaped":
             source = source.encode().decode("unicode_escape")
         if marks == "part":
@@ -41,6 +43,9 @@ HONEST = {
     one.name: (one.program, one.tests, *(one.marks or [None])) for one in read_corpus("programs/honest_programs.txt")
 }
 """Honest programs with tests of many styles, as datasets have them, and what `check` gets. Nearly all of them pass."""
+
+VERDICTS = read_corpus("programs/verdicts.txt")
+"""Programs with tests that are `paid` or `unpaid`. Where `python` is marked, Python itself says so, too; `bad` tests are at fault."""
 
 CHEATS = select(read_corpus("programs/cheats.txt"))
 """Programs that try to pass tests of `double` without solving them."""

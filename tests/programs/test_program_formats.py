@@ -52,7 +52,7 @@ FUNCTION = {"inputs": ["1\n2", '[3]\n"4"'], "outputs": ["3", "[7]"], "fn_name": 
 @pytest.mark.parametrize("write", [lambda value: value, json.dumps, repr], ids=["data", "JSON", "Python"])
 def test_inputs_with_outputs(value, write):
     tests = read_tests(write(value))
-    assert [*tests.cases] == SCRIPT and str(tests) == "2 inputs with their outputs"
+    assert [*tests.cases] == SCRIPT
 
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
@@ -110,7 +110,7 @@ def list_calls(**more):
 )  # fmt: skip
 def test_calls_with_json_arguments_on_lines(value, companions):
     tests = read_tests(value, companions)
-    assert [*tests.cases] == CALLS and str(tests) == "2 calls"
+    assert [*tests.cases] == CALLS
 
 
 def test_a_list_of_arguments_may_have_its_result_in_a_list():

@@ -1,11 +1,13 @@
 """Python tests that can run as they are written, and those that cannot."""
 
+import ast
 import time
 
 import pytest
 
 from trl_grpo_rewards.programs.cases import PythonTests, UnreadableTests
 from trl_grpo_rewards.programs.formats import read_tests
+from trl_grpo_rewards.programs.python_tests import find_classes, find_use
 
 
 HUMAN_EVAL = "METADATA = {}\n\ndef check(candidate):\n    assert candidate(1) == 2\n"
@@ -122,3 +124,93 @@ def test_tests_that_cannot_run_are_one_error(code, entry_point, reason):
 def test_each_block_is_valid_on_its_own():
     with pytest.raises(UnreadableTests, match="cannot be read"):
         read_tests(["def test():", "    assert f(1) == 2"])
+
+
+def walk(code):
+    return [*ast.walk(ast.parse(code))]
+
+
+@pytest.mark.parametrize(
+    ("code", "entry_point", "names"),
+    [
+        ("assert add(1, 2) == 3", None, ["add"]),
+        ("assert sum([1, 2]) == abs(-3)", None, ["abs", "sum"]),  # what is tested must be one of them
+        ("assert abs(add(1, 2) - 3) < 1e-6", None, ["add"]),
+        ("assert sum(sum([1]), abs(1)) == 1", "sum", ["sum"]),
+        ("def check(candidate):\n    assert len(candidate([1])) == 1", "Solution().wrap", ["Solution", "candidate"]),
+        ("for x in range(3):\n    assert math.isclose(f(x), x)", None, ["f", "x"]),
+        ("if __name__ == '__main__':\n    assert f(__file__)", None, ["f"]),
+        ("from solution import f as g\nassert abs(g(1) - 3) < 1e-6", None, ["g"]),
+        ("import solution\nassert sorted(solution.f(1)) == [3]", None, ["solution"]),
+        ("import numpy as np\nfrom a.b import c as d\nassert f(np.d) == d(c)", None, ["f", "c"]),
+        ("assert isclose(area(1), 3) and Counter(area(2))", None, ["area"]),
+        ("assert area(Counter('a')).most_common(Counter('b').total())", None, ["area"]),
+        ("assert Counter().increment() == make(Deque.of(3))", None, ["Counter", "Deque", "make"]),
+        ("assert isclose(hypot(3, 4), 5) and count() < count()", None, ["count", "hypot"]),
+    ],
+)  # fmt: skip
+def test_names(code, entry_point, names):
+    assert find_use(PythonTests((code,), entry_point)).names == sorted(names)
+
+
+@pytest.mark.parametrize(
+    ("code", "classes"),
+    [
+        ("s = Stack()\ns.push(1)", {"Stack"}),
+        ("assert Stack().push(1).items == [1]", {"Stack"}),
+        ("self.s = Stack()\nassert self.s.pop() == 1", {"Stack"}),
+        ("assert Vector(1) * 2 == Vector(2)", {"Vector"}),
+        ("d = Table()\nd['a'] = 1\nassert 'a' in d and d != Table()", {"Table"}),
+        ("d = Table()\nd['a'] = 1\nassert d == {'a': 1}", set()),
+        ("d = Table()\nd.name = 'a'", {"Table"}),
+        ("assert Vector(1) + Vector(2) == Vector(3)\nassert Vector(1) == 1", set()),
+        ("assert Color.RED.value == 1", {"Color"}),
+        ("assert Find_Max([1, 2]) == 2 and Find_Max([1]) == 1", set()),
+        ("r = Find_Max([1])\nr.sort()\nassert r[0] == 1 and r == [1]", set()),
+        ("assert max(Find(1), 7) == 7 == min(Find(2), 7)", set()),
+        ("s = stack()\ns.push(1)", set()),
+        ("def check(candidate):\n    s = candidate()\n    s.push(1)\ncheck(Stack)", {"Stack"}),
+    ],
+)
+def test_classes(code, classes):
+    assert find_classes(walk(code)) & {"Stack", "Vector", "Table", "Color", "Find_Max", "Find", "stack"} == classes
+
+
+@pytest.mark.parametrize(
+    ("code", "members"),
+    [
+        ("assert Calculator.add(1, 2) == 3", ["add"]),
+        ("import solution as s\nassert s.count('a') == 1", ["count", "s"]),
+        ("from solution import find\nassert find('a')", ["find"]),
+        ("count = f(1).count('a')\nassert count == 1", []),
+        ("import math\ndef check(candidate):\n    assert candidate.sort(math.sqrt(1))", []),
+    ],
+)
+def test_members(code, members):
+    assert find_use(PythonTests((code,), None)).members == members
+
+
+@pytest.mark.parametrize(
+    ("testing", "others"),
+    [
+        (["assert 1 == 1", "if x != 1: raise ValueError", "f(1)", "x = f(1)", "for one in y: g(one)", "print(f(1))"], []),
+        (["result = f(1)", "assert result == 1"], ["print(result)", "random.seed(3)", "x = list(range(5))", "'text'", "x = 1"]),
+        (["s = Stack()", "s.push(1)", "t.push(2)", "push(3)", "print(s.pop())"], ["t = s", "push = s.push", "print(s)"]),
+        (["same(f(1), 2)", "go(f)", "t.run()"], ["def same(a, b):\n    assert a == b", "def go(g): g(1)", "go(len)",
+            "class T:\n    def run(self): same(f(1), 2)", "t = T()"]),
+        (["g(1)", "m.f(1)", "many = [g(n) for n in y]", "for one in many: one.go()"], ["from solution import f as g",
+            "import solution as m", "import random as r", "r.seed(1)", "def later(): assert f(1)"]),
+        (["with pytest.raises(ValueError): f(0)", "t.assertEqual(x, 1)", "list(map(f, y))"], ["import unittest", "if 1: unittest.main()"]),
+    ],
+)  # fmt: skip
+def test_blocks_that_test_something(testing, others):
+    flags = dict(zip([*testing, *others], find_use(PythonTests((*testing, *others))).are_tests, strict=True))
+    assert flags == dict.fromkeys(testing, True) | dict.fromkeys(others, False)
+
+
+def test_all_that_is_used():
+    use = find_use(
+        PythonTests(("import math", "def test_a():\n    g(1)\nif 1:\n    test_a()", "assert A().x == f(1)"), None)
+    )
+    assert (use.names, use.classes, use.called) == (["A", "f", "g", "test_a"], ["A"], ["A", "f", "test_a"])
+    assert use.are_tests == [False, True, True]

@@ -4,9 +4,11 @@ import asyncio
 
 import pytest
 
+from helpers import plain_programs
+from helpers.corpora import HONEST
 from trl_grpo_rewards.programs.cases import UnreadableTests
 from trl_grpo_rewards.programs.formats import read_tests
-from trl_grpo_rewards.programs.row_verdicts import MODULES, ProgramVerdict, judge_tests, try_program
+from trl_grpo_rewards.programs.row_verdicts import MODULES, ProgramVerdict, judge_tests, keeps_apart, try_program
 from trl_grpo_rewards.sandbox.local import get_local_sandbox
 from trl_grpo_rewards.sandbox.protocol import Limits, RunResult
 
@@ -120,3 +122,27 @@ def test_a_verdict_that_is_not_one_is_a_failure():
     right = '{"passed": 2, "total": 2, "failure": ""}'
     assert judge_tests(RunResult("finished", right, ""), done, Limits(), False) == ProgramVerdict(1, 1)
     assert judge_tests(RunResult("crashed", right, ""), done, Limits(), False).passed == 0
+
+
+@pytest.mark.parametrize("style", ["helper", "unittest", "generator", "in place nested", "callback", "list node"])
+def test_an_honest_program_is_paid(style):
+    program, code, entry_point = HONEST[style]
+    assert (
+        plain_programs.attempt(program, read_tests(code, {"entry_point": entry_point} if entry_point else {})).share
+        == 1
+    )
+
+
+def test_a_wrong_program_is_not():
+    tests = read_tests("assert add(1, 2) == 3")
+    for program in (
+        "def add(a, b): return 7",
+        "1 / 0",
+        "import os; os._exit(0)",
+        'print(\'{"passed": 1, "total": 1, "failure": ""}\')\nimport os; os._exit(0)',
+    ):
+        assert plain_programs.attempt(program, tests).share == 0
+
+
+def test_such_a_back_end_does_not_keep_them_apart():
+    assert not keeps_apart(plain_programs.PlainSandbox())

@@ -8,12 +8,12 @@ import time
 import pytest
 
 from helpers.attacked import NOBODY, TIERS, World, as_user, find_interpreter, force_tier, start_runner
-from helpers.corpora import ATTACKS, select
+from helpers.corpora import ATTACKS, read_corpus, select
 from trl_grpo_rewards.sandbox.jail import MAX_OWN_THREADS
 from trl_grpo_rewards.sandbox.protocol import WAITING
 
 
-EVERY, ENDLESS, REAL = select(ATTACKS), select(ATTACKS, "endless"), select(ATTACKS, "real")
+EVERY, ENDLESS, REAL = select(ATTACKS, without="other"), select(ATTACKS, "endless"), select(ATTACKS, "real")
 
 
 @pytest.fixture(scope="module", params=["this user", "nobody"])
@@ -198,6 +198,14 @@ def test_the_status_of_a_run(attacked):
     for program, status in ENDS:
         (result,) = runner.run(program, seconds=5.0)
         assert result["status"] == status, (program[:99], result)
+
+
+def test_the_end_of_a_run(attacked):
+    _, runner = attacked
+    for one in read_corpus("sandbox/endings.txt"):
+        wanted = json.loads(one.tests or "{}")
+        (result,) = runner.run(one.program, (wanted.pop("input", ""),), seconds=2.0, memory_mb=1024)
+        assert result | wanted | {"status": one.marks[0]} == result, (one.name, result)
 
 
 def test_errors_are_those_of_python(attacked):

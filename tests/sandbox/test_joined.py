@@ -8,7 +8,7 @@ import time
 import pytest
 
 from helpers.attacked import TIERS, find_descendants, force_tier, list_calls, start_runner
-from helpers.corpora import ATTACKS
+from helpers.corpora import ATTACKS, select
 from trl_grpo_rewards.sandbox.local import LocalSandbox
 from trl_grpo_rewards.sandbox.protocol import Limits
 
@@ -125,43 +125,12 @@ os.read(3, 1)
 print("alive", len(secret))
 """
 
-ATTACKS_ON_THE_OTHER = {
-    "traces": "if call('ptrace', 16, other, 0, 0) == 0 or call('ptrace', 0x4206, other, 0, 0) == 0: print('HARM')",
-    "reads its memory": """
-buffer = ctypes.create_string_buffer(8)
-part = (ctypes.c_void_p * 2)(id(libc), 8)
-if call('process_vm_readv', other, (ctypes.c_void_p * 2)(ctypes.addressof(buffer), 8), 1, part, 1, 0) > 0: print('HARM')
-if call('process_vm_writev', other, part, 1, part, 1, 0) > 0: print('HARM')""",
-    "opens its memory": "open(f'/proc/{other}/mem', 'rb').read(1); print('HARM')",
-    "opens its descriptors": """
-for file in range(9):
-    try:
-        print('HARM', os.open(f'/proc/{other}/fd/{file}', os.O_RDONLY))
-    except OSError:
-        pass""",
-    "takes its descriptors": """
-file = call('pidfd_open', other, 0)
-if file >= 0 or call('pidfd_getfd', file, 4, 0) >= 0: print('HARM')""",
-    "kills": "os.kill(other, 9)",
-    "kills a thread": "call('tgkill', other, other, 9)",
-    "kills by its own pipe": """
-import fcntl
-for file in (3, 4):
-    fcntl.fcntl(file, 8, other)
-    fcntl.fcntl(file, 10, 9)
-    fcntl.fcntl(file, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)""",
-    "limits": "import resource; resource.prlimit(other, resource.RLIMIT_CPU, (0, 0)); print('HARM')",
-    "forks": "os.fork(); print('HARM')",
-    "reads its output": "print('HARM', open(f'/proc/{other}/fd/1').read())",
-    "reopens the pipe": "os.write(os.open('/proc/self/fd/3', os.O_WRONLY), b'x'); print('HARM')",
-}
 
-
-@pytest.mark.parametrize("name", ATTACKS_ON_THE_OTHER)
-def test_the_second_does_the_first_no_harm(runner, name):
+@pytest.mark.parametrize("program", select(ATTACKS, "other").values())
+def test_the_second_does_the_first_no_harm(runner, program):
     calls = list_calls()
     attack = f"W = {{'calls': {calls!r}}}\n{RAW}\nother = int(os.read(3, 99))\ntry:\n"
-    attack += "".join(f"    {line}\n" for line in ATTACKS_ON_THE_OTHER[name].splitlines())
+    attack += "".join(f"    {line}\n" for line in program.splitlines())
     attack += "except OSError as error:\n    print(error)\nos.write(4, b'x')"
     first, second = runner.run_joined(VICTIM, attack, seconds=2.0)
     assert (first["status"], first["output"]) == ("finished", "alive 22\n"), (first, second)

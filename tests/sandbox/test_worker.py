@@ -3,9 +3,11 @@
 import os
 import signal
 import threading
+from pathlib import Path
 
 import pytest
 
+from trl_grpo_rewards.sandbox.execution import open_file, report
 from trl_grpo_rewards.sandbox.worker import name_status, read_threads
 
 
@@ -37,3 +39,41 @@ def test_threads_are_counted_with_their_states():
     stop.set()
     thread.join()
     assert read_threads(1 << 30) == []
+
+
+def test_the_null_device_takes_everything_and_contains_nothing():
+    for name in (os.devnull, Path(os.devnull)):
+        with open_file(name, "w") as null:
+            assert null.write("x" * 100_000) == 100_000
+        assert open_file(name).read() == "" and open_file(name, "rb").read() == b""
+
+
+def test_other_files_are_opened_as_ever(tmp_path):
+    path = tmp_path / "file"
+    with open_file(path, "w", encoding="utf-16") as file:
+        file.write("é")
+    with open_file(str(path), "rb") as file:
+        assert file.read() == "é".encode("utf-16")
+    with pytest.raises(FileNotFoundError):
+        open_file(tmp_path / "missing")
+
+
+def test_a_stream_stays_open_when_its_copy_is_closed(capfd):
+    with open_file("/dev/stdout", "w") as stream:
+        stream.write("once\n")
+    os.write(1, b"again\n")
+    assert capfd.readouterr().out == "once\nagain\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "text"),
+    [
+        (SystemExit(), 0, ""),
+        (SystemExit(3), 3, ""),
+        (SystemExit(256), 0, ""),
+        (SystemExit("no"), 1, "no\n"),
+        (ValueError("x"), 1, "ValueError: x\n"),
+    ],
+)
+def test_the_exit_code_of_an_error(capsys, error, code, text):
+    assert report(error) == code and capsys.readouterr().err == text

@@ -95,7 +95,7 @@ def examine_programs(
     impossible = {place: why for place, tests in readable.items() if (why := find_contradiction(tests))}
     report_share(found, impossible, len(rows), "have tests that no program can pass")
     tried, is_apart = run_in_own_loop(try_first(rows, readable, column, open_sandbox, limits))
-    refused = ((place, why) for place, one in tried.items() for why in (one.empty, one.own))
+    refused = ((place, one.own or one.empty) for place, one in tried.items())
     unreadable |= {place: str(why) for place, why in refused if isinstance(why, UnreadableTests)}
     report_share(found, unreadable, len(rows), f"have tests in '{column}' that cannot be read")
     passed = {place: "nothing is required of a program" for place, one in tried.items() if has_passed(one.empty)}

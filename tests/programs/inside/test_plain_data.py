@@ -13,7 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trl_grpo_rewards.programs.inside.dialogue import Peer
-from trl_grpo_rewards.programs.inside.plain_data import CannotCross, DataReader, Writer
+from trl_grpo_rewards.programs.inside.plain_data import (
+    MAX_OBJECTS,
+    CannotCross,
+    DataReader,
+    SharedObjects,
+    Violation,
+    Writer,
+)
 
 
 Point = namedtuple("Point", "x y")
@@ -134,3 +141,28 @@ def test_any_message_is_read_or_refused(form, table):
         DataReader(entries, Plain(0)).read(form)
     except Exception:
         pass
+
+
+def test_both_sides_forget_the_same_objects():
+    one, other = SharedObjects(0), SharedObjects(1)
+    kept = [[n] for n in range(3 * MAX_OBJECTS)]
+    for place, value in enumerate(kept):
+        number = (one if place % 2 else other).add(value, "list")
+        (other if place % 2 else one).add([*value], "list", number)
+    one.forget_oldest()
+    other.forget_oldest()
+    assert [*one.entries] == [*other.entries] and len(one.entries) == MAX_OBJECTS
+    assert id(kept[0]) not in one.numbers and id(kept[-1]) in one.numbers
+
+
+def test_changes():
+    shared, value = SharedObjects(0), [1, [2]]
+    number = shared.add(value, "list")
+    assert shared.list_changed() == []
+    value.append(3)
+    assert shared.list_changed() == [(number, [1, [2], 3])] and shared.list_changed() == []
+    shared.apply(number, [5])
+    assert value == [5] and shared.list_changed() == []
+    for taken in (number, "x", None.__class__):
+        with pytest.raises(Violation):
+            shared.add([], "list", taken)

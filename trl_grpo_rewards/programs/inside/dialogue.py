@@ -69,13 +69,14 @@ class Peer:
     operations: "dict[str, Callable[..., Any]]" = {}
 
     refer: "Callable[[Any, bool], list[Any] | None]"  # returns the entry of an object that crosses as a reference, or None
-    resolve: "Callable[..., Any]"  # returns the object for a reference
+    make_stand_in: "Callable[..., Any]"  # returns what stands for an object of the other side
     make_record: "Callable[[str], Any]"  # returns an object of a class by its name
 
     def __init__(self, first: int) -> None:
         self.received, self.asked, self.lock = bytearray(), 0, threading.RLock()
         self.shared = SharedObjects(first)
         self.own: list[Any] = []
+        self.stand_ins: dict[int, Any] = {}
         self.numbers: dict[int, int] = {}
         self.records: dict[str, type] = {"ListNode": ListNode, "TreeNode": TreeNode}
 
@@ -107,6 +108,16 @@ class Peer:
             return [reader.read(form) for form in forms]
         except Exception as error:
             raise Violation(f"a message that cannot be read: {type(error).__name__}") from None
+
+    def resolve(self, kind: str, *contents: Any) -> Any:
+        """Return the object for a reference."""
+        if kind == "yours":
+            return self.own[contents[0]]
+        if kind == "error":
+            return make_error(*contents)
+        if contents[0] not in self.stand_ins:
+            self.stand_ins[contents[0]] = self.make_stand_in(kind, *contents)
+        return self.stand_ins[contents[0]]
 
     def ask(self, message: "dict[str, Any]") -> "dict[str, Any]":
         """Send a request, and serve the requests of the other side until its reply comes."""

@@ -17,7 +17,7 @@ import sys
 from types import FunctionType, ModuleType
 from typing import Any
 
-from .dialogue import GIVEN, Ended, Peer, find_error_name, find_origin, lift_limits, make_error
+from .dialogue import GIVEN, Ended, Peer, find_error_name, find_origin, lift_limits
 from .plain_data import find_data_kind, flatten_pairs, list_record, pair_up
 from .prelude import select_names
 
@@ -47,8 +47,7 @@ class Theirs:
     """An object of the tests: a function that the program may call, or an iterator."""
 
     def __init__(self, peer: "ProgramSide", number: int, name: str = "") -> None:
-        self._peer, self._number = peer, number
-        self.__name__ = self.__qualname__ = name
+        self._peer, self._number, self.__name__, self.__qualname__ = peer, number, name, name
 
 
 class TheirFunction(Theirs):
@@ -70,9 +69,6 @@ class TheirInput(io.TextIOBase):
     def __init__(self, peer: "ProgramSide") -> None:
         self.peer = peer
 
-    def readable(self) -> bool:
-        return True
-
     def readline(self, size: Any = -1) -> str:  # type: ignore[override]
         line: str = self.peer.request("readline")
         return line
@@ -87,7 +83,6 @@ class ProgramSide(Peer):
     def __init__(self, source: str) -> None:
         super().__init__(1)
         self.source = source
-        self.theirs: dict[int, Any] = {}
         self.output = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)
 
     def refer(self, value: Any, is_plain: bool) -> "list[Any] | None":
@@ -121,16 +116,12 @@ class ProgramSide(Peer):
         return ["class", self.register(value), value.__name__, find_origin(value), error, tuple(names), *bases]
 
     def resolve(self, kind: str, *contents: Any) -> Any:
-        number = contents[0]
-        if kind == "yours":
-            return self.own[number]
         if kind == "import":
             return functools.reduce(getattr, contents[1].split("."), importlib.import_module(contents[0]))
-        if kind == "error":
-            return make_error(*contents)
-        if number not in self.theirs:
-            self.theirs[number] = (TheirFunction if kind == "function" else TheirIterator)(self, *contents)
-        return self.theirs[number]
+        return super().resolve(kind, *contents)
+
+    def make_stand_in(self, kind: str, *contents: Any) -> Any:
+        return (TheirFunction if kind == "function" else TheirIterator)(self, *contents)
 
     def make_record(self, name: str) -> Any:
         own = vars(sys.modules[GIVEN]).get(name)

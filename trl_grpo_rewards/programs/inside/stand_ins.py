@@ -18,20 +18,11 @@ from .plain_data import is_plain_method
 from .program_side import BINARY, OTHERS
 
 
-SHOWN_ATTRIBUTES = {
-    "__name__",
-    "__qualname__",
-    "__doc__",
-    "__module__",
-    "__annotations__",
-    "__dict__",
-    "__match_args__",
-}
+SHOWN_ATTRIBUTES = {*"__name__ __qualname__ __doc__ __module__ __annotations__ __dict__ __match_args__".split()}
 """Attributes with underscores that a program is asked for. Python looks for others where an object just passes."""
 
-FIRST_PIECES = 16
-PIECE = 64  # items of an iterator that are asked for at once, after the first ones, which are asked for one by one
-
+FIRST_PIECES, PIECE = 16, 64
+"""Number of items of an iterator that are asked for one by one, and of those that are asked for at once after that."""
 
 ARITHMETIC = {*BINARY} - {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__contains__"}
 ENDING = {"__exit__", "__aexit__"}
@@ -105,18 +96,18 @@ def make_special(name: str) -> Any:
     """Return a special method that asks the program, but tells it no value of the tests unless they made the object."""
 
     def special(self: Any, *args: Any) -> Any:
-        if name in BINARY and not (self._is_made or all(isinstance(one, StandIn) for one in args)):
+        is_made = self._is_made
+        if name in BINARY and not (is_made or all(isinstance(one, StandIn) for one in args)):
             if name == "__contains__":
                 raise TypeError("an object of the program cannot judge whether it contains a value")
             return NotImplemented
-        if name == "__format__" and not self._is_made:
+        if name == "__format__" and not is_made:
             return object.__format__(self, *args)
         if name in ENDING:
             # no program takes back what a test has found, what it raised itself, or what its values cause
             is_kept = self._peer.has_raised(args[1]) or not is_raised_by_tests(args[1])
             result = self._peer.request("special", name, self, *args[:2], None)  # a traceback cannot cross
             return end_later(result, is_kept) if name == "__aexit__" else result and not is_kept
-        is_made = self._is_made
         try:
             result = self._peer.request("special", name, self, *args)
         except IndexError:

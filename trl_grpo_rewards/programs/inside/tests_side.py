@@ -15,23 +15,15 @@ import unittest.case
 from typing import Any
 
 from . import prelude, pytest_stand_in, stand_ins
-from .dialogue import Ended, Peer, find_origin, make_error
+from .dialogue import Ended, Peer, find_origin
 from .plain_data import CannotCross, Violation, flatten_pairs, list_record, pair_up
 from .program_side import BINARY
 from .stand_ins import Asking, ProgramClass, ProgramFunction, ProgramModule, ProgramObject, StandIn
 
 
-FUNCTIONS = (
-    types.FunctionType,
-    types.MethodType,
-    types.BuiltinFunctionType,
-    types.MethodDescriptorType,
-    types.MethodWrapperType,
-    functools.partial,
-    operator.itemgetter,
-    operator.attrgetter,
-    operator.methodcaller,
-)
+FUNCTIONS: "tuple[Any, ...]" = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial)
+FUNCTIONS += (types.MethodDescriptorType, types.MethodWrapperType)
+FUNCTIONS += (operator.itemgetter, operator.attrgetter, operator.methodcaller)
 """Functions of the tests that the program may call. Other objects with `__call__` may have more than that."""
 
 SKIPS = tuple(one for one in vars(unittest.case).values() if isinstance(one, type) and issubclass(one, Exception))
@@ -45,7 +37,6 @@ KNOWN = {
     if origin
 }
 """Objects that the tests have themselves where the program has the same ones."""
-
 
 READING = {"__len__", "__iter__", "__next__", "__getitem__"}
 """Special methods that do not change an object."""
@@ -66,7 +57,6 @@ class TestsSide(Peer):
     def __init__(self, verdict: int) -> None:
         super().__init__(0)
         self.verdict = verdict
-        self.stand_ins: dict[int, Any] = {}
         self.iterators: dict[int, Any] = {}
         self.last_call: Any = None
         self.calls = 0  # that may change something of the program
@@ -194,15 +184,10 @@ class TestsSide(Peer):
         return ["iterator", self.register(value)] if is_iterator else None
 
     def resolve(self, kind: str, *contents: Any) -> Any:
-        if kind == "yours":
-            return self.own[contents[0]]
-        if kind == "error":
-            error = make_error(*contents)
-            return ProgramExit(*error.args) if isinstance(error, SystemExit) else error
-        number = contents[0]
-        if is_new := number not in self.stand_ins:
-            self.stand_ins[number] = self.make_stand_in(kind, *contents)
-        found = self.stand_ins[number]
+        is_new = contents[0] not in self.stand_ins
+        found = super().resolve(kind, *contents)
+        if kind == "error" and isinstance(found, SystemExit):
+            return ProgramExit(*found.args)
         if isinstance(found, ProgramObject):  # what the program hands over is a result, also if tests made it
             for flag, value in (("_is_made", False), ("_is_new", is_new)):
                 object.__setattr__(found, flag, value)
