@@ -23,35 +23,15 @@ from trl_grpo_rewards.sandbox.filters import ALLOWED, TESTED, find_call_numbers
 NOBODY = 65534
 
 MORE_CALLS = {
-    "openat2": (437, 437),
-    "memfd_create": (319, 279),
-    "shmget": (29, 194),
-    "seccomp": (317, 277),
-    "socket": (41, 198),
-    "sendmsg": (46, 211),
-    "recvmsg": (47, 212),
-    "execveat": (322, 281),
-    "ptrace": (101, 117),
-    "process_vm_readv": (310, 270),
-    "process_vm_writev": (311, 271),
-    "tkill": (200, 130),
-    "rt_sigqueueinfo": (129, 138),
-    "rt_tgsigqueueinfo": (297, 240),
-    "timer_create": (222, 107),
-    "timer_settime": (223, 110),
-    "pidfd_open": (434, 434),
-    "pidfd_getfd": (438, 438),
-    "pidfd_send_signal": (424, 424),
-    "unshare": (272, 97),
-    "setns": (308, 268),
-    "mount": (165, 40),
-    "open_by_handle_at": (304, 265),
-    "bpf": (321, 280),
-    "perf_event_open": (298, 241),
-    "userfaultfd": (323, 282),
-    "io_uring_setup": (425, 425),
-    "add_key": (248, 217),
-}
+    "openat2": (437, 437), "memfd_create": (319, 279), "shmget": (29, 194), "seccomp": (317, 277),
+    "socket": (41, 198), "sendmsg": (46, 211), "recvmsg": (47, 212), "execveat": (322, 281),
+    "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "tkill": (200, 130),
+    "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240), "timer_create": (222, 107),
+    "timer_settime": (223, 110), "pidfd_open": (434, 434), "pidfd_getfd": (438, 438),
+    "pidfd_send_signal": (424, 424), "unshare": (272, 97), "setns": (308, 268), "mount": (165, 40),
+    "open_by_handle_at": (304, 265), "bpf": (321, 280), "perf_event_open": (298, 241),
+    "userfaultfd": (323, 282), "io_uring_setup": (425, 425), "add_key": (248, 217),
+}  # fmt: skip
 """Calls that programs try by number and that the jail does not name."""
 
 RUNNER, WITHOUT_CALL = (str(TESTS / "helpers" / name) for name in ("program_runner.py", "without_call.py"))

@@ -53,28 +53,16 @@ def test_an_expected_output_that_is_larger_than_the_limit_can_be_written():
 @pytest.mark.parametrize(
     ("program", "failure", "status"),
     [
-        (
-            "def f(n): return n if n == 1 else 3",
-            "'assert f(2) == 4': AssertionError; the last call, f(2), returned 3",
-            "finished",
-        ),
-        (
-            "def f(n): return {'a': [n]}",
-            "'assert f(1) == 1': AssertionError; the last call, f(1), returned {'a': [1]}",
-            "finished",
-        ),
-        (
-            "def f(n): raise ValueError('no')",
-            "'assert f(1) == 1': ValueError: no; the last call, f(1), raised ValueError: no",
-            "crashed",
-        ),
+        ("def f(n): return n if n == 1 else 3", "'assert f(2) == 4': AssertionError; the last call, f(2), returned 3", "finished"),
+        ("def f(n): return {'a': [n]}", "'assert f(1) == 1': AssertionError; the last call, f(1), returned {'a': [1]}", "finished"),
+        ("def f(n): raise ValueError('no')", "'assert f(1) == 1': ValueError: no; the last call, f(1), raised ValueError: no", "crashed"),
         ("1 / 0", "the program raised ZeroDivisionError: division by zero", "crashed"),
         ("def g(n): return n", "'assert f(1) == 1': NameError: name 'f' is not defined", "finished"),
         ("import os\ndef f(n): os._exit(0)", "the program ended during the tests", "crashed"),
         ("def f(n):\n    while True: pass", "stopped after 0.5 s", "timed_out"),
         ("import time\ndef f(n): time.sleep(60)", "stopped after 0.5 s", "timed_out"),
     ],
-)
+)  # fmt: skip
 def test_failures_of_python_tests_are_described(program, failure, status):
     found = attempt(program, "assert f(1) == 1\nassert f(2) == 4", seconds=0.5)
     assert found == ProgramVerdict(0, 1, status, failure)

@@ -20,11 +20,8 @@ from .inside.calls import convert
 INTEGER = re.compile(r"[+-]?[0-9]+")
 NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 
-TOLERANCE = 1e-6
-"""Maximum difference of two numbers with a decimal point, absolute or relative. Most contests print six digits."""
-
-MAX_NUMBER_CHARS = 400
-"""Maximum length of a number that is compared by its value, in characters. The largest float has 309 digits."""
+TOLERANCE = 1e-6  # of two numbers with a decimal point, absolute or relative: most contests print six digits
+MAX_NUMBER_CHARS = 400  # of a number that is compared by its value: the largest float has 309 digits
 
 BRACKETS = re.compile(r" ?([][(){},]) ?")
 
@@ -66,7 +63,6 @@ def is_right_word(word: str, expected: str) -> bool:
 
 
 def is_close(number: float, expected: float) -> bool:
-    """Return whether a number is within the tolerance of a finite one."""
     return abs(number - expected) <= TOLERANCE * max(1.0, abs(expected))
 
 
@@ -96,7 +92,6 @@ def measure_depth(text: str) -> int:
 
 
 def is_equal_data(one: Any, other: Any) -> bool:
-    """Return whether two plain JSON values are equal, as in [`is_right_value`]."""
     return is_same_data(convert(one), convert(other))
 
 

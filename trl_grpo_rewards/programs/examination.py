@@ -122,7 +122,6 @@ def has_passed(outcome: object) -> bool:
 
 
 def list_beyond_entry_point(tests: RowTests, importable: Collection[str] | None) -> list[str]:
-    """Return the names that a program must define besides the entry point."""
     found = set[str]()
     for case in tests.cases:
         if isinstance(case, PythonTests) and case.entry_point:

@@ -82,7 +82,6 @@ def parse_column(value: Any) -> Any:
 
 
 def unpack_text(text: str) -> str:
-    """Return the string in a packed text."""
     try:
         stream = zlib.decompressobj()
         pickled = stream.decompress(base64.b64decode(text), MAX_UNPACKED_BYTES)
@@ -101,7 +100,6 @@ def unpack_text(text: str) -> str:
 
 
 def describe(value: Any) -> str:
-    """Return a description of a value for an error."""
     if isinstance(value, dict):
         return f"a dict with {', '.join(map(repr, [*value][:8])) or 'nothing'}"
     if isinstance(value, list):
@@ -129,7 +127,6 @@ def read_tests(
 
 
 def list_pairs(value: Any, context: Mapping[str, Any]) -> list[Pair]:
-    """Return inputs with their outputs, of all parts of the tests."""
     parts = [parse_column(value.get(name)) for name in PARTS] if isinstance(value, dict) else []
     found = [pair for part in [one for one in parts if one] or [value] for pair in list_part(part, context)]
     if not found:
@@ -188,7 +185,6 @@ def read_code(lines: list[str], context: Mapping[str, Any], packages: Collection
 
 
 def build_tests(pairs: list[Pair]) -> RowTests:
-    """Build the tests from inputs and outputs, each with what is known about it."""
     cases: list[OutputCase | CallCase] = [
         read_call_case(name, one, other)
         if (name := find_function_name(context))
@@ -223,7 +219,6 @@ def find_function_name(context: Mapping[str, Any]) -> str | None:
 
 
 def join_lines(value: Any) -> str:
-    """Return a text, which may be given as a list of lines."""
     if isinstance(value, list) and all(isinstance(line, str) for line in value):
         return "\n".join(value)
     if isinstance(value, str) or (isinstance(value, int | float) and not isinstance(value, bool)):

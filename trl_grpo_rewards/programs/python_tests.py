@@ -106,7 +106,6 @@ def check_entry_point(tree: ast.Module, entry_point: str | None) -> None:
 
 
 def list_called(nodes: Iterable[ast.AST]) -> set[str]:
-    """Return the names of functions that are called."""
     return {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
 
 
@@ -181,7 +180,6 @@ class Use:
 
 @lru_cache(maxsize=4096)
 def find_use(tests: PythonTests) -> Use:
-    """Return what tests use. Their blocks must be valid Python code."""
     trees, entry = [ast.parse(block) for block in tests.blocks], ast.parse(tests.entry_point or "")
     nodes = [node for tree in [*trees, entry] for node in ast.walk(tree)]
     bound, made, classes, imports = (
@@ -220,7 +218,6 @@ def find_use(tests: PythonTests) -> Use:
 
 
 def list_required(tests: RowTests) -> set[str]:
-    """Return the names that tests need from the program. Inputs with their outputs need none."""
     calls = {case.function for case in tests.cases if isinstance(case, CallCase)}
     return calls.union(*(find_use(case).own for case in tests.cases if isinstance(case, PythonTests)))
 
@@ -268,7 +265,6 @@ def list_attributes(nodes: list[ast.AST], made: dict[str, str]) -> Iterator[tupl
 
 
 def list_operands(node: ast.AST, made: dict[str, str]) -> Iterator[str]:
-    """Yield the names that are called for the operands of an expression."""
     match node:
         case ast.BinOp(left=left, right=right):
             yield from (name for one in (left, right) for name in list_operands(one, made))

@@ -42,21 +42,13 @@ SHOWN_CHARS = 200  # maximum length of an input, an expected value and an output
 
 @dataclass(frozen=True)
 class ProgramVerdict:
-    """How a program did in the tests of one row."""
-
     passed: int
-    total: int
-    """Number of cases. Python tests count as one case, or by their parts if a program goes on after a failure."""
-
-    status: Status | None = None
-    """How the first run that failed ended. None if all passed."""
-
-    failure: str = ""
-    """Description of the first failure."""
+    total: int  # of the cases: Python tests are one, or several parts if a program goes on after a failure
+    status: Status | None = None  # how the first run that failed ended; None if all passed
+    failure: str = ""  # description of the first failure
 
     @property
     def share(self) -> float:
-        """Share of the cases that passed."""
         return self.passed / self.total
 
 
@@ -130,7 +122,6 @@ def is_right(output: str, case: OutputCase | CallCase) -> bool:
 async def try_python_tests(
     program: str, case: PythonTests, sandbox: Sandbox, limits: Limits, partial: bool
 ) -> ProgramVerdict:
-    """Run Python tests in one process and the program in another."""
     tests = write_call("runner", "run_tests", asdict(case) | asdict(find_use(case)), partial)
     pair = tests, write_call("program_side", "serve_program", program)
     if keeps_apart(sandbox):
@@ -174,7 +165,6 @@ def read_object(text: str) -> dict[str, Any]:
 
 
 def describe_failure(case: OutputCase | CallCase, result: RunResult, limits: Limits) -> str:
-    """Return what was asked, what was expected and what came."""
     if isinstance(case, OutputCase):
         asked, expected = f"input {shorten(case.input)!r}", repr(shorten(case.output))
         came = f"wrote {shorten(result.output)!r}"

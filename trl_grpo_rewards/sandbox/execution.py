@@ -80,7 +80,6 @@ def run_in_jail(
 
 
 def execute(source: bytes) -> int:
-    """Run a program as Python runs a script, and return its exit code."""
     module = sys.modules["__main__"] = types.ModuleType("__main__")
     module.__file__ = PROGRAM_NAME
     lines = source.decode(errors="replace").splitlines(keepends=True)
@@ -192,7 +191,6 @@ def import_everything(packages: dict[str, Any]) -> None:
 
 
 def list_readable(packages: dict[str, Any]) -> list[str]:
-    """Return the files and folders that programs may read."""
     modules = [sys.modules[name] for name in (*packages["named"], *packages["needed"]) if name in sys.modules]
     paths = {path for one in modules for path in getattr(one, "__path__", None) or [getattr(one, "__file__", None)]}
     found = {os.path.realpath(path) for path in (*paths, *packages["folders"], *zoneinfo.TZPATH) if path}

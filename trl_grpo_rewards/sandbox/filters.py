@@ -90,7 +90,6 @@ VALUES: dict[str, tuple[int, tuple[int, ...], int, int]] = {
 
 
 def find_call_numbers(calls: Numbers, machine: str) -> dict[str, int]:
-    """Return the numbers of the calls that a machine has."""
     column = list(AUDIT_ARCHES).index(machine)
     return {name: number for name, numbers in calls.items() if (number := numbers[column]) is not None}
 
@@ -155,7 +154,6 @@ def judge_arguments(files: bool) -> dict[str, bytes]:
 
 
 def compile_verdicts(machine: str) -> bytes:
-    """Return the part of the filter for calls that are judged by their number alone."""
     allowed = (when_equal(number, give(ALLOW)) for number in find_call_numbers(ALLOWED, machine).values())
     return b"".join([*allowed, give(EPERM)])
 

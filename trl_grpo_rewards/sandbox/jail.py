@@ -81,7 +81,6 @@ def call_kernel(number: int, *arguments: int | bytes | None) -> int:
 
 
 def find_version() -> int:
-    """Return the version of Landlock that the kernel offers."""
     return call_kernel(CREATE_RULESET, None, 0, 1)
 
 
@@ -93,7 +92,6 @@ def list_library() -> list[str]:
 
 
 def create_ruleset(version: int) -> int:
-    """Create rules that take away all that a version of Landlock knows."""
     rights = (1 << max(bits for since, bits in ACCESS_BITS.items() if since <= version)) - 1
     network = 0b11 if version >= NETWORK_VERSION else 0
     scope = 0b11 if version >= SCOPE_VERSION else 0
@@ -102,7 +100,6 @@ def create_ruleset(version: int) -> int:
 
 
 def build_ruleset(readable: Iterable[str]) -> int:
-    """Build the rules for a process, and return their file descriptor."""
     version = find_version()
     while True:
         try:
@@ -135,7 +132,6 @@ class LayerFailed(Exception):
 
 
 def explain(error: OSError) -> str:
-    """Return what an error of the kernel means for a layer."""
     names = {**errno.errorcode, errno.EOPNOTSUPP: "EOPNOTSUPP"}  # which is called ENOTSUP otherwise
     name = names.get(error.errno or 0, type(error).__name__)
     return f"{name}: {REASONS.get(error.errno or 0, error.strerror)}"
@@ -205,7 +201,6 @@ def count_alone() -> bool:
 
 
 def filter_calls(files: bool) -> None:
-    """Let the kernel judge every further system call of this process."""
     program = build_filter(platform.machine(), os.getpid(), files)
     buffer = ctypes.create_string_buffer(program, len(program))
     description = ctypes.create_string_buffer(struct.pack("@HP", len(program) // 8, ctypes.addressof(buffer)))
@@ -221,7 +216,6 @@ def keep_files(kept: Sequence[int]) -> None:
 
 
 def die_with(parent: int) -> None:
-    """Let the end of a process kill this one."""
     change_process(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it ended before this process asked for the signal
         os.kill(os.getpid(), signal.SIGKILL)

@@ -122,7 +122,6 @@ class Worker:
         return json.loads(message)
 
     def stop(self) -> None:
-        """Kill the process. Its forks die with it."""
         control, process = self.control, self.process
         self.control = self.process = None
         if control is not None:
@@ -133,7 +132,6 @@ class Worker:
 
 
 def read_result(end: dict[str, Any], output: int, errors: int, limits: Limits) -> RunResult:
-    """Return the result of a run that ended."""
     if end["status"] == "failed":
         raise WorkerLost(f"a fork of the worker could not enter the jail: {end['layer']} ({end['reason']})")
     if end["status"] == "killed":
@@ -158,7 +156,6 @@ def fill(file: int, content: bytes) -> None:
 
 
 def missing_layer(missing: str) -> SandboxMissing:
-    """Return the error for a machine that lacks a layer of the jail."""
     return SandboxMissing(
         f"Programs run on this machine only in a jail, which needs Linux with seccomp. This machine lacks {missing}. "
         f"Nothing was run. Use a back end of your own (backend='my_module:MySandbox'), as in examples/fusion_sandbox.py."
@@ -196,14 +193,12 @@ class LocalSandbox:
             yield await asyncio.wrap_future(future)
 
     async def run_joined(self, first: str, second: str, limits: Limits) -> tuple[RunResult, RunResult]:
-        """Run two programs that can reach each other by pipes only, as [`Sandbox`] says."""
         one, other = await asyncio.wrap_future(
             self.threads.submit(self.run_all, [(encode_source(program), b"") for program in (first, second)], limits)
         )
         return one, other
 
     def run_once(self, program: bytes, text: bytes, limits: Limits) -> RunResult:
-        """Run a program with one input."""
         return self.run_all([(program, text)], limits)[0]
 
     def run_all(self, programs: Sequence[tuple[bytes, bytes]], limits: Limits) -> list[RunResult]:
@@ -223,7 +218,6 @@ class LocalSandbox:
         raise SandboxFailed(f"No worker could run the program in {ATTEMPTS} attempts, because of {problem}")
 
     def check_ready(self) -> None:
-        """Run a program that does nothing."""
         try:
             result = self.run_once(b"", b"", Limits(seconds=10.0))
         except SandboxFailed as error:
@@ -243,7 +237,6 @@ class LocalSandbox:
         """Do nothing: the workers wait for the next batch."""
 
     def stop(self) -> None:
-        """Kill the workers."""
         self.threads.shutdown(wait=False, cancel_futures=True)
         for worker in self.workers:
             worker.stop()

@@ -77,7 +77,6 @@ def list_installed_parts(package: Distribution) -> set[str]:
 
 
 def list_modules(package: Distribution) -> set[str]:
-    """Return the names by which a distribution is imported."""
     parts = list_installed_parts(package) or {*(package.read_text("top_level.txt") or "").split()}
     modules = {part.split(".")[0] for part in parts if part.endswith((".py", ".so")) or "." not in part}
     return {name for name in modules if name.isidentifier() and not name.startswith("__editable__")}

@@ -146,7 +146,6 @@ def join_two() -> list[list[int]]:
 
 
 def start(files: list[int], ends: list[int], ruleset: int | None, limits: dict[str, Any]) -> "Run":
-    """Start a program in a fork."""
     worker = os.getpid()
     read_mark, write_mark = os.pipe()
     fork = os.fork()

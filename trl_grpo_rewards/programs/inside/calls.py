@@ -22,7 +22,6 @@ MAX_BITS = 13_000
 
 
 def run_script(program: str) -> None:
-    """Run a program as a script. It reads and writes the standard streams."""
     lift_limits(0)
     exec(compile(program, "program.py", "exec", dont_inherit=True), start_module("__main__"))
 
@@ -68,7 +67,6 @@ def call(function: Any, arguments: "list[Any]", scope: "dict[str, Any] | None") 
 
 
 def read_hints(function: Any) -> "tuple[list[str], str]":
-    """Return the annotations of the parameters as texts, and the one of the result."""
     import inspect  # only here, because it takes 5 ms
 
     signature = inspect.signature(function)

@@ -81,7 +81,6 @@ class Peer:
         self.records: dict[str, type] = {"ListNode": ListNode, "TreeNode": TreeNode}
 
     def register(self, value: Any) -> int:
-        """Return the number of an object of this side."""
         if id(value) not in self.numbers:
             self.numbers[id(value)] = len(self.own)
             self.own.append(value)
@@ -110,7 +109,6 @@ class Peer:
             raise Violation(f"a message that cannot be read: {type(error).__name__}") from None
 
     def resolve(self, kind: str, *contents: Any) -> Any:
-        """Return the object for a reference."""
         if kind == "yours":
             return self.own[contents[0]]
         if kind == "error":
@@ -136,7 +134,6 @@ class Peer:
                 raise Violation("a reply to another request")
 
     def serve(self, message: "dict[str, Any]") -> "dict[str, Any]":
-        """Do what a request asks for, and return the reply."""
         self.shared.forget_oldest()
         operation = self.operations.get(str(message["do"]))
         if operation is None or not isinstance(message.get("forms"), list):
@@ -156,7 +153,6 @@ class Peer:
         return {**reply, "changes": writer.write_changes(), "table": writer.table}
 
     def refer_error(self, error: BaseException) -> "list[Any]":
-        """Return the entry of an error: the name of its built-in class, and its arguments."""
         return ["error", find_error_name(type(error)), *error.args]
 
     def send(self, message: "dict[str, Any]") -> None:

@@ -85,7 +85,6 @@ def fill_array(found: Any, items: "list[Any]") -> None:
 
 
 def list_record(record: Any) -> "list[Any]":
-    """Return the name of the class of an object, and its attributes."""
     return [type(record).__name__, *flatten_pairs(vars(record))]
 
 
@@ -226,7 +225,6 @@ class SharedObjects:
         return changed
 
     def apply(self, number: int, contents: "list[Any]") -> None:
-        """Change an object as the other side has."""
         value, kind, *_ = entry = self.entries[number]
         MUTABLE[kind][2](value, contents)
         entry[2] = [*MUTABLE[kind][1](value)]
@@ -255,7 +253,6 @@ class Writer:
             raise
 
     def write_changes(self) -> "list[Any]":
-        """Return what has changed in shared objects since the last message."""
         return [
             [number, [self.write(one) for one in contents]]
             for number, contents in self.shared.list_changed()
@@ -295,8 +292,6 @@ class Writer:
 
 
 class DataReader:
-    """Reads the values of one message of the other side."""
-
     def __init__(self, table: "list[Any]", peer: Any) -> None:
         self.table, self.resolve, self.shared = table, peer.resolve, peer.shared
         self.values: list[Any] = [self] * len(table)  # itself: not read yet

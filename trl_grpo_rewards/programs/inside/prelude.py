@@ -5,21 +5,16 @@ from typing import Any
 
 
 class ListNode:
-    """A node of a linked list."""
-
     def __init__(self, val: Any = 0, next: "ListNode | None" = None) -> None:
         self.val, self.next = val, next
 
 
 class TreeNode:
-    """A node of a binary tree."""
-
     def __init__(self, val: Any = 0, left: "TreeNode | None" = None, right: "TreeNode | None" = None) -> None:
         self.val, self.left, self.right = val, left, right
 
 
 def list_node(values: "list[Any]", kind: Any = ListNode) -> Any:
-    """Return the first node of a linked list of these values."""
     first = None
     for value in reversed(values):
         node = kind(value)

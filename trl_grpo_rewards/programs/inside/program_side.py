@@ -78,8 +78,6 @@ class TheirInput(io.TextIOBase):
 
 
 class ProgramSide(Peer):
-    """The end of the dialogue that holds the program."""
-
     def __init__(self, source: str) -> None:
         super().__init__(1)
         self.source = source
@@ -182,7 +180,6 @@ class ProgramSide(Peer):
         return asyncio.new_event_loop().run_until_complete(wait())
 
     def mirror(self, module: str, name: str, *args: Any) -> Any:
-        """Call a function of a module, as the tests have."""
         return getattr(importlib.import_module(module), name)(*args)
 
     operations = {

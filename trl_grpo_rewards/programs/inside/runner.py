@@ -55,7 +55,6 @@ class Tests:
         self.passed, self.total, self.failure, self.is_crashed = 0, 0, "", False
 
     def run(self) -> None:
-        """Run everything, write what was found, and end the process."""
         try:
             module, found = self.peer.request("load", *self.tests["names"])
         except BaseException as error:
@@ -87,7 +86,6 @@ class Tests:
         self.peer.stop(passed=self.passed, total=self.total, failure=self.failure, crashed=self.is_crashed)
 
     def replace_modules(self) -> None:
-        """Give the tests streams, pytest, and unittest without what ends the process."""
         sys.modules["pytest"] = pytest_stand_in.make_module()
         vars(unittest)["main"] = lambda *args, **kwargs: None
         sys.stdin, sys.stdout = io.StringIO(), Sink()
@@ -106,7 +104,6 @@ class Tests:
         setattr(module, name, call_both)
 
     def attempt(self, test: "Callable[[], Any]", is_counted: bool = True) -> None:
-        """Run a test, and count it."""
         if self.failure and not self.goes_on:
             return
         self.total += is_counted
@@ -262,7 +259,6 @@ def describe_error(error: BaseException) -> str:
 
 
 def find_failing_line(error: BaseException) -> str:
-    """Return the innermost line of the tests that an error passed."""
     lines = [one for one in traceback.extract_tb(error.__traceback__) if one.filename.startswith("tests")]
     return f"{(lines[-1].line or '').strip()[:SHOWN_CHARS]!r}: " if lines else ""
 

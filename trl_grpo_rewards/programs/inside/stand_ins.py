@@ -72,8 +72,6 @@ class StandIn(Asking):
 
 
 class ProgramFunction(StandIn):
-    """A function of the program, or a method of one of its objects."""
-
     __doc__ = property(lambda self: self._peer.request("get", self, "__doc__"))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -188,7 +186,6 @@ def is_raised_by_tests(error: Any) -> bool:
 def make_class(
     peer: Any, number: int, name: str, origin: Any, error: "str | None", specials: "tuple[str, ...]", *bases: Any
 ) -> type:
-    """Return the class that stands for a class of the program."""
     parents: tuple[type, ...] = tuple(one for one in bases if isinstance(one, ProgramClass)) or (ProgramObject,)
     if error is not None and not any(issubclass(one, BaseException) for one in parents):
         parents += (type(make_error(error)),)
@@ -199,7 +196,6 @@ def make_class(
 
 
 def make_object(peer: Any, kind: Any, number: int, *arguments: Any, name: str = "") -> Any:
-    """Return an object that stands for one of the program."""
     found = kind.__new__(kind, *arguments) if issubclass(kind, BaseException) else object.__new__(kind)
     for attribute, value in (("_peer", peer), ("_number", number), ("__name__", str(name))):
         object.__setattr__(found, attribute, value)

@@ -125,7 +125,6 @@ class TestsSide(Peer):
         return owner._number in self.named or is_known
 
     def mark(self, error: BaseException) -> None:
-        """Note on an error that the program raised it."""
         self.raised.add(type(error))
         error.__of_program__ = True  # type: ignore[attr-defined]
 
@@ -150,7 +149,6 @@ class TestsSide(Peer):
         return message
 
     def stop(self, **found: Any) -> None:
-        """Write what was found, and end this process."""
         os.write(self.verdict, json.dumps(found).encode())
         os._exit(0)
 
