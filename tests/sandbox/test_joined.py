@@ -137,11 +137,6 @@ def test_the_second_does_the_first_no_harm(runner, program):
     assert "HARM" not in second["output"] and second["status"] in ("finished", "crashed", "refused"), second
 
 
-def test_both_tiers_join(runner):
-    first, second = runner.run_joined(ASK, REPLY, seconds=2.0)
-    assert (first["status"], first["output"], second["status"]) == ("finished", "b'pong'\n", "finished")
-
-
 @pytest.mark.slow
 def test_many_joined_runs_leave_nothing_behind(sandbox):
     run(sandbox, ASK, REPLY)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.attacked import WITHOUT_CALL, find_descendants, list_shared_memory, start_runner
+from helpers.attacked import WITHOUT_CALL, find_descendants, list_shared_memory
 from helpers.processes import build_environment, run_in_spawned_child
 from trl_grpo_rewards.sandbox.local import LocalSandbox, get_local_sandbox
 from trl_grpo_rewards.sandbox.protocol import Limits, SandboxFailed, SandboxMissing
@@ -316,12 +316,6 @@ def test_other_systems_are_refused(monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
     with pytest.raises(SandboxMissing, match="lacks Linux .it runs darwin."):
         get_local_sandbox()
-
-
-def test_runners_answer_after_errors():
-    with start_runner(None, dict(os.environ), sys.executable) as runner:
-        assert "error" in runner.run(ECHO, ("1",), seconds="x")
-        assert runner.run(ECHO, ("1",))[0]["output"] == "1\n"
 
 
 SCRIPT = """
