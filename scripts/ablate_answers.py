@@ -230,7 +230,7 @@ def judge(package: str, rows: list[Row], order: list[int], before: list[str] | N
     settle = importlib.import_module(f"{package}.verify.verification").settle
     read_gold = importlib.import_module(f"{package}.verify.solutions").read_gold
     statements = importlib.import_module(f"{package}.verify.statements")
-    strip_reasoning = importlib.import_module(f"{package}.reasoning").strip_reasoning
+    strip_reasoning = importlib.import_module(f"{package}.texts").strip_reasoning
     make_rules = importlib.import_module(f"{package}.mathematics.matching").AnswerRules
     verdicts = {}
     for place in order:

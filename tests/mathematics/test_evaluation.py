@@ -1,4 +1,4 @@
-"""Expressions at points: never for long, exact where that is promised, and the same each time."""
+"""Values are worked out and compared: never for long, exactly where that is promised, and the same each time."""
 
 import time
 
@@ -6,7 +6,8 @@ from trl_grpo_rewards.mathematics.equivalence import are_equal_expressions
 from trl_grpo_rewards.mathematics.evaluation import evaluate_constant, evaluate_exactly
 from trl_grpo_rewards.mathematics.grammar import read
 from trl_grpo_rewards.mathematics.kinds import compare
-from trl_grpo_rewards.mathematics.matching import AnswerRules
+from trl_grpo_rewards.mathematics.matching import MAX_ITEMS, AnswerRules, Kind, Same
+from trl_grpo_rewards.mathematics.values import Symbol
 
 
 LARGE = [
@@ -39,3 +40,10 @@ def test_only_rational_numbers_of_a_bounded_size_are_exact():
 def test_verdicts_can_be_repeated():
     pairs = [(read(r"\sin 2x"), read(r"2\sin x\cos x")), (read("x^2"), read("x^2+10^{-30}x"))]
     assert [[are_equal_expressions(*pair) for pair in pairs] for _ in range(5)] == [[True, False]] * 5
+
+
+def test_long_lists_are_not_compared_pair_by_pair():
+    compared = []
+    kind = Kind(lambda value: True, lambda gold, answer, same: bool(compared.append(gold.name)))
+    golds, answers = ([Symbol(f"{name}{place}") for place in range(MAX_ITEMS + 1)] for name in "xy")
+    assert Same([kind], AnswerRules()).in_any_order(golds, answers) is False and not compared

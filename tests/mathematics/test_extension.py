@@ -1,5 +1,5 @@
 r"""
-One line in one file is enough for a new unit, function, word or sign. A new kind needs a module and a line in each table.
+One line in one file is enough for a new unit, function, word or sign.
 
 The tests write the lines into a copy of the package.
 """
@@ -20,35 +20,6 @@ WORD = ("words.py", '"negation":', "bogus")
 INFIX = ("grammar.py", "INFIXES:", r'"\\ominus": (operation("\\ominus", SUM, "-"),),')
 PREFIX = ("grammar.py", "PREFIXES:", r'"\\natural": expressions.read_minus,')
 BRACKET = ("tokens.py", "BRACKETS =", r'"\\llbracket": {"\\rrbracket"},')
-KIND = [
-    ("kinds/__init__.py", "from .arrays", "from .spans import SPANS"), ("kinds/__init__.py", "KINDS =", "SPANS,"),
-    ("grammar.py", "from .kinds import (", "spans,"), ("grammar.py", "PREFIXES:", r'"\\span": spans.read_span,'),
-]  # fmt: skip
-SPANS = '''
-from dataclasses import dataclass
-
-from ..matching import Kind
-from ..values import Value
-
-
-@dataclass(frozen=True)
-class Span(Value):
-    """What lies between two ends, of which none is the first."""
-
-    ends: tuple[Value, ...]
-
-
-def read_span(reader):
-    reader.place += 1
-    return Span((reader.argument(), reader.argument()))
-
-
-def match_spans(gold, answer, same):
-    return isinstance(gold, Span) and isinstance(answer, Span) and same.in_any_order(gold.ends, answer.ends)
-
-
-SPANS = Kind(lambda value: isinstance(value, Span), match_spans)
-'''
 
 
 @pytest.fixture
@@ -58,7 +29,6 @@ def extend(tmp_path, monkeypatch):
     def write(*lines):
         name = f"mathematics_{tmp_path.name}"
         shutil.copytree(Path(mathematics.__file__).parent, tmp_path / name)
-        (tmp_path / name / "kinds" / "spans.py").write_text(SPANS)
         for path, start, line in lines:
             file = tmp_path / name / path
             old = file.read_text().splitlines()
@@ -87,9 +57,3 @@ def test_one_line_is_enough(extend):
     for line, gold, right, wrong in LINES:
         verdicts = [[bool(judge(gold, answer)) for answer in right + wrong] for judge in (extended, is_equal)]
         assert verdicts[0] == [True] * len(right) + [False] * len(wrong) != verdicts[1], line
-
-
-def test_a_kind_is_a_module_and_its_entries(extend):
-    judge = extend(*KIND)
-    assert judge(r"\span{2}{x}", r"\span{x}{4/2}") is True and judge(r"(\span{2}{x}, 5)", r"(\span{x}{2}, 5)") is True
-    assert judge(r"\span{2}{x}", r"\span{3}{x}") is judge(r"\span{2}{x}", "2") is False and judge("2", "2.0") is True

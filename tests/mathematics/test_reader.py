@@ -68,19 +68,6 @@ def test_deep_texts_are_not_read():
         assert read_value(text) is None, text[:9]
 
 
-def test_the_outermost_tokens_are_in_no_brackets():
-    reader = Reader(tokenize("a(b[c])d"), GRAMMAR)
-    reader.match_brackets()
-    assert [reader.tokens[place].text for place in reader.outermost(0, 8)] == ["a", "d"]
-
-
 def test_numbers_are_bounded():
     assert read_value("9" * (MAX_DIGITS + 1) + "x") is read_value("1e99999") is None
     assert settle("9" * (MAX_DIGITS + 1), "0" + "9" * (MAX_DIGITS + 1), AnswerRules()) is True
-
-
-def test_an_attempt_leaves_no_trace():
-    reader = Reader(tokenize("x + 12 y)"), GRAMMAR)
-    before = {**vars(reader), "tokens": [*reader.tokens]}
-    assert reader.attempt(lambda reader: reader.within(0, 3, lambda reader: reader.read(0)) and None) is None
-    assert vars(reader) == before

@@ -2,7 +2,7 @@ r"""Tokens: spellings that mean the same become the same tokens, and what only c
 
 import pytest
 
-from trl_grpo_rewards.mathematics.tokens import MAX_TOKENS, Unreadable, is_product, spell, tokenize
+from trl_grpo_rewards.mathematics.tokens import MAX_TOKENS, Unreadable, spell, tokenize
 
 
 def find_texts(text):
@@ -63,8 +63,3 @@ def test_a_text_in_one_spelling():
     assert spell(r"\frac12") != spell(r"\frac{12}") and spell("x  +  1") == spell("x+1") == "x+1"
     assert spell(r"\alpha b") == r"\alpha b" and spell("5 6") == "5 6"
     assert spell("open {") == "open {"
-
-
-def test_which_letters_are_a_product():
-    assert is_product("kqQr", False) and is_product("GMmr", True) and is_product("xyzw", True)
-    assert not any(is_product(word, False) for word in ("apple", "NaOH", "ABCD", "east", "kilometers", "Paris"))

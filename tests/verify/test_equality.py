@@ -1,7 +1,6 @@
 r"""Which answers are equal."""
 
 import re
-import threading
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -126,73 +125,18 @@ def test_few_attack_cases_are_judged_wrongly():
     assert len(rows) > 600 and pairs.count((True, False)) <= 3 and pairs.count((False, True)) <= 40
 
 
-def test_every_answer_to_a_gold_is_judged_or_none():
-    for gold in ["2(0,4]", r"\text{odd}", "5 or more", "Tom has 22 apples", r"\lim_{x \to 0} f(x)", "7 !!! + 8"]:
-        answers = [gold, "5", r"\text{even}", "Odd", r"\text{an odd function}", "(1,2]", r"\int x\,dx", r"\foo{1}", ""]
-        verdicts = [one.equal is None for one in verify_pairs([(gold, answer) for answer in answers], AnswerRules())]
-        assert all(verdicts) or not any(verdicts), gold
-
-
-UNIT_RULES = [  # ignore, may_omit, must_match
-    ("5 feet", "5 meters", (True, False, False)),
-    ("5 feet", "5", (True, True, False)),
-    ("5 feet", "5 ft", (True, True, True)),
-    ("5", "5 feet", (True, True, True)),
-    ("5 apples", "5 oranges", (True, False, False)),
-    ("5 red apples", "5 apples", (True, True, False)),
-    (r"50\%", "50", (True, True, False)),
-    (r"50\%", "0.5", (True, True, True)),
-    (r"50\%", "50 dollars", (True, False, False)),
-    (r"5\text{ km}", r"5000\text{ m}", (False, False, False)),
-    (r"5\text{ feet 6 inches}", r"5\text{ feet 7 inches}", (False, False, False)),
-]
-
-
-def test_the_three_rules_for_units():
-    for gold, answer, verdicts in UNIT_RULES:
-        rules = ("ignore", "may_omit", "must_match")
-        assert (gold, answer, tuple(equal(gold, answer, units=units) for units in rules)) == (gold, answer, verdicts)
-
-
 TOLERANCES = [
     ("3.14159", "3.14", 0.01, True), ("3.14159", "3.1", 0.01, False), ("1000", "1005", 0.01, True),
     ("1000", "1020", 0.01, False), ("0", "0.005", 0.01, True), (r"\frac{1}{3}", "0.333", 0.001, True),
     (r"\pi", "3.1416", 0.001, True), (r"\sqrt{2}", "1.5", 0.001, False), ("x", "y", 0.5, False), ("2", "2", 0.0, True),
     ("0", "0.3", 0.3, True), (r"\{1,2\}", r"\{1.001,2\}", 0.01, True), ("1,2", "1.2, 2", 0.01, False),
+    (r"\infty", "7", 0.1, False), (r"\infty", r"-\infty", 0.1, False), ("7", r"\infty", 0.1, False),
 ]  # fmt: skip
 
 
 def test_tolerance_is_absolute_or_relative():
     for gold, answer, tolerance, verdict in TOLERANCES:
         assert equal(gold, answer, tolerance=tolerance) is verdict, (gold, answer)
-
-
-def test_a_gold_that_cannot_be_read_is_neither_right_nor_wrong():
-    for answer in ("4", "2(0,4]", "no", r"\int_0^4 t\,dt"):  # never some
-        assert equal("2(0,4]", answer) is None
-
-
-def test_verdicts_are_the_same_in_a_thread():
-    verdicts = []
-    thread = threading.Thread(target=lambda: verdicts.append(judge_all([*UNITS, *UNDONE[6:7]], units="must_match")))
-    thread.start()
-    thread.join()
-    assert verdicts == [[]]
-
-
-@given(st.integers(0, 10**9), st.integers(1, 10**4))
-def test_numbers_are_read_exactly(numerator, denominator):
-    value = Fraction(numerator, denominator)
-    for text in (f"{numerator}/{denominator}", f"\\frac{{{numerator}}}{{{denominator}}}"):
-        assert find_number(text) == value and find_number(f"-{text}") == -value
-    assert find_number(f"{numerator:,}") == numerator
-    assert find_number(f"-{numerator}.25") == -numerator - Fraction(1, 4)
-
-
-@given(st.text(alphabet="0123456789.,/+-\\frac{}e^ ", max_size=12))
-def test_a_text_is_a_number_or_not(text):
-    value = find_number(text)
-    assert value is None or equal(text, text) is True
 
 
 integers = st.integers(-12, 12).map(str)

@@ -149,23 +149,12 @@ def test_a_fork_has_workers_of_its_own():
     reading, writing = os.pipe()
     fork = os.fork()
     if fork == 0:
-        os.write(
-            writing,
-            str(score([r"\boxed{\lim_{x \to 0} \sqrt{81}}", r"\boxed{\lim_{x \to 0} \frac{\sqrt{196}}{2}}"])).encode(),
-        )
+        answers = [r"\boxed{\lim_{x \to 0} \sqrt{81}}", r"\boxed{\lim_{x \to 0} \frac{\sqrt{196}}{2}}"]
+        os.write(writing, str(score(answers)).encode())
         os._exit(0)
     os.waitpid(fork, 0)
     assert os.read(reading, 100) == b"[0.0, 1.0]"
     assert score([r"\boxed{\lim_{x \to 0} \frac{\sqrt{784}}{4}}"]) == [1.0]
-
-
-@pytest.mark.slow
-def test_a_process_that_was_killed_between_two_answers_is_replaced():
-    assert score([r"\boxed{\lim_{x \to 0} \sqrt{49}}"]) == [1.0]
-    for worker in find_workers(os.getpid()):
-        os.kill(worker, signal.SIGKILL)
-    time.sleep(0.5)
-    assert score([r"\boxed{\lim_{x \to 0} \frac{\sqrt{441}}{3}}", r"\boxed{\lim_{x \to 0} \sqrt{48}}"]) == [1.0, 0.0]
 
 
 @pytest.mark.slow
@@ -215,23 +204,6 @@ def test_what_a_process_brings_does_no_harm(tmp_path):
         run.wait(30)
         run.stdout.close()
         assert time.monotonic() - start < 15 and has_no_workers_within(run.pid, 5), name
-
-
-@pytest.mark.slow
-def test_a_solution_that_cannot_be_read_is_said_once_with_the_row(tmp_path):
-    script = (
-        "from trl_grpo_rewards import boxed\n"
-        "counts = {}\n"
-        "for gold in ('2(0,4]', '2(0,5]'):\n"
-        "    print(boxed()(completions=[r'\\boxed{41}'], solution=[gold], log_metric=counts.__setitem__), counts)\n"
-    )
-    run = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
-    counted = {"boxed/timeouts": 0, "boxed/unreadable_gold": 1, "boxed/second_opinions": 1}
-    assert run.stdout == f"[None] {counted}\n" * 2
-    assert (
-        run.stderr.count("A solution cannot be read") == 1 and "run `trl-grpo-rewards check --details`" in run.stderr
-    )
-    assert "answer is '41' and the solution is '2(0,4]'" in run.stderr
 
 
 @pytest.mark.slow

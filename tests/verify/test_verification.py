@@ -7,7 +7,7 @@ import pytest
 from helpers.outside_data import read_outside_data
 from trl_grpo_rewards import answer, boxed
 from trl_grpo_rewards.mathematics.matching import AnswerRules
-from trl_grpo_rewards.verify import second_opinion
+from trl_grpo_rewards.verify import second_opinion, verification
 from trl_grpo_rewards.verify.solutions import read_gold
 from trl_grpo_rewards.verify.verification import Verification, verify_pairs
 
@@ -67,6 +67,15 @@ def test_second_opinions_are_counted():
     scores = boxed()(completions=completions, solution=solutions, log_metric=counts.__setitem__)
     assert scores == [1.0, 0.0, 1.0, 1.0, 0.0, None]
     assert counts == {"boxed/timeouts": 0, "boxed/unreadable_gold": 1, "boxed/second_opinions": 4}
+
+
+def test_a_fault_is_said_once_with_the_pair(caplog, monkeypatch):
+    monkeypatch.setattr(verification, "WARNED", set())
+    for gold in (UNREADABLE, "2(0,5]"):
+        verify_pairs([(gold, "41")], AnswerRules())
+    (message,) = caplog.messages
+    assert "A solution cannot be read" in message and "run `trl-grpo-rewards check --details`" in message
+    assert f"answer is '41' and the solution is {UNREADABLE!r}" in message
 
 
 def test_a_solution_that_takes_too_long_cannot_be_read(monkeypatch):

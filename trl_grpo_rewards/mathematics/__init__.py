@@ -18,7 +18,7 @@ needs. To add one:
 | a function | a line of `functions.FUNCTIONS` |
 | a number word, or a word that multiplies the number before it | an entry of `words.NUMBERS` or `words.SCALES` |
 | any other word with a meaning | an entry of `words.ROLES`. One of two letters is also an entry of `words.SHORT_WORDS`. |
-| a spelling that means the same as another | a line of `spellings.SIGNS` (Unicode), `SYNONYMS` (commands) or `REWRITTEN` (patterns) |
+| a spelling that means the same as another | an entry of `spellings.SIGNS` (Unicode), `SYNONYMS` (commands) or `REWRITTEN` (patterns) |
 | a sign with a meaning of its own | an entry of `grammar.PREFIXES` (before a value) or `grammar.INFIXES` (after one) |
 | a bracket with a meaning of its own | an entry of `tokens.BRACKETS`, and one of `grammar.PREFIXES` |
 | when values of a kind are equal | the function `match_...` of its module in `kinds` |

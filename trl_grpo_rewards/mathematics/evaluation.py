@@ -24,15 +24,10 @@ NOTHING = CONTEXT.mpf(10) ** -85
 """Numbers smaller than this may be the rounding error of 0."""
 
 MAX_TERMS = 500
-"""Largest number of terms of a sum or product."""
-
 CONSTANT_VALUES = {"\\pi": +CONTEXT.pi, "e": +CONTEXT.e, "i": CONTEXT.mpc(0, 1)}
 
 MAX_BITS = 50_000
-"""Largest size of an exact number, in bits."""
-
 MAX_OPERANDS = 500
-"""Largest number of operands of an operation."""
 
 
 # --- exactly
@@ -91,12 +86,10 @@ def exact_sum(*terms: Fraction) -> Fraction | None:
     return sum(terms, start=Fraction(0)) if size < MAX_BITS else None
 
 
-def exact_gcd(*numbers: Fraction) -> Fraction:
-    return Fraction(math.gcd(*(one.numerator for one in numbers)), math.lcm(*(one.denominator for one in numbers)))
-
-
-def exact_lcm(*numbers: Fraction) -> Fraction:
-    return Fraction(math.lcm(*(one.numerator for one in numbers)), math.gcd(*(one.denominator for one in numbers)))
+def exact_gcd(
+    *numbers: Fraction, above: Callable[..., int] = math.gcd, below: Callable[..., int] = math.lcm
+) -> Fraction:
+    return Fraction(above(*(one.numerator for one in numbers)), below(*(one.denominator for one in numbers)))
 
 
 EXACT: dict[str, Callable[..., Fraction | None]] = {
@@ -114,7 +107,7 @@ EXACT: dict[str, Callable[..., Fraction | None]] = {
     "ceil": lambda number: Fraction(math.ceil(number)),
     "mod": lambda one, other: one % other,
     "gcd": exact_gcd,
-    "lcm": exact_lcm,
+    "lcm": functools.partial(exact_gcd, above=math.lcm, below=math.gcd),
     "max": max,
     "min": min,
 }

@@ -162,4 +162,3 @@ COMPUTE: dict[str, Compute] = {
     "conjugate": lambda number: CONTEXT.conj(number),
     **{name: function.compute for name, function in FUNCTIONS.items()},
 }
-"""How each operation and function is computed. Sums and products are in `evaluation`."""

@@ -3,18 +3,7 @@
 import functools
 from collections.abc import Callable
 
-from .kinds import (
-    arrays,
-    commands,
-    expressions,
-    families,
-    lists,
-    notations,
-    quantities,
-    relations,
-    sets,
-    texts,
-)
+from .kinds import arrays, commands, expressions, families, lists, notations, quantities, relations, sets, texts
 from .kinds.texts import Text
 from .reader import (
     AND,
@@ -43,7 +32,6 @@ from .values import Value
 
 
 MAX_CACHED_CHARS = 2000
-"""Maximum length of a text whose value is cached."""
 
 
 def read_braces(reader: Reader) -> Value:
@@ -136,7 +124,7 @@ INFIXES: dict[str, tuple[Infix, ...]] = {
         *UNITS,
     ),
     "U": (Infix(UNION, expressions.read_union), *FACTORS, *UNITS),
-    "x": (Infix(PRODUCT, expressions.read_times), *FACTORS, *UNITS),
+    "x": (Infix(PRODUCT, expressions.read_infix("*", PRODUCT), expressions.is_times), *FACTORS, *UNITS),
     "\\ldots": (),
     "<word>": (CONDITION, *UNITS),
     **dict.fromkeys(("<letter>", "<command>", "<open>", "<sign>"), (*FACTORS, *UNITS)),
@@ -167,11 +155,7 @@ GRAMMAR = Grammar(
 
 
 def read(text: str) -> Value | None:
-    r"""
-    Return the value of an answer in LaTeX or plain text, or None if the text cannot be read.
-
-    Reading takes time that is linear in the length of the text. No text raises an error.
-    """
+    """Return the value of an answer in LaTeX or plain text, in linear time, or None if the text cannot be read."""
     return read_cached(text) if len(text) <= MAX_CACHED_CHARS else read_value(text)
 
 

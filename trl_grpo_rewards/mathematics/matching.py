@@ -10,7 +10,6 @@ from .values import Number, Value
 
 
 MAX_ITEMS = 60
-"""Largest number of items of two lists that are compared pair by pair."""
 
 
 class Undecided:
@@ -55,11 +54,7 @@ class Kind(NamedTuple):
 
 
 class Same:
-    """
-    Compares values by given rules. Kinds call it for the parts of their values.
-
-    The parts of one value share their arbitrary constants, which are not renamed in one part alone.
-    """
+    """Compares values, and for the kinds their parts, whose constants are not renamed in one part alone."""
 
     def __init__(self, kinds: Sequence[Kind], rules: AnswerRules, is_part: bool = False) -> None:
         self.kinds, self.rules, self.is_part = kinds, rules, is_part

@@ -8,8 +8,9 @@ import unicodedata
 
 
 def read_spellings(table: str) -> dict[str, str]:
-    """Return the first word of each line for each of the other words of the line."""
-    return {other: first for first, *others in map(str.split, table.strip().splitlines()) for other in others}
+    """Return the first word of each entry for each of its other words. Two spaces or a new line are between entries."""
+    entries = re.split(r"\s{2,}", table.strip())
+    return {other: first for first, *others in map(str.split, entries) for other in others}
 
 
 GREEK = """
@@ -20,57 +21,11 @@ LETTERS = dict(zip("αβγδεζηθικλμνξοπρστυφχψω", GREEK, st
 SIGNS = {
     **read_spellings(
         r"""
-        \times ×
-        \cdot · ⋅ ∙
-        / ÷ ∕ ⁄
-        \pm ±
-        \mp ∓
-        \sqrt √
-        \sqrt[3] ∛
-        \sqrt[4] ∜
-        \equiv ≡
-        \infty ∞
-        \le ≤ ⩽
-        \ge ≥ ⩾
-        \ne ≠
-        \approx ≈
-        \cup ∪
-        \cap ∩
-        \in ∈
-        \notin ∉
-        \emptyset ∅
-        \mathbb{R} ℝ
-        \mathbb{Z} ℤ
-        \mathbb{Q} ℚ
-        \mathbb{N} ℕ
-        \mathbb{C} ℂ
-        \angle ∠
-        \triangle △
-        \to →
-        \Rightarrow ⇒
-        \therefore ∴
-        \langle ⟨
-        \rangle ⟩
-        \lfloor ⌊
-        \rfloor ⌋
-        \lceil ⌈
-        \rceil ⌉
-        ^\circ ° º
-        ' ′ ’
-        '' ″
-        - − – — ‐
-        : ∶
-        | ∣
-        \lor ∨
-        \land ∧
-        \neg ¬
-        \ldots …
-        \setminus ∖
-        \circ ∘
-        . 。 ٫
-        , 、 ٬
-        ( 【
-        ) 】
+        \times ×  \cdot · ⋅ ∙  / ÷ ∕ ⁄  \pm ±  \mp ∓  - − – — ‐  \sqrt √  \sqrt[3] ∛  \sqrt[4] ∜  \circ ∘  ^\circ ° º  ' ′ ’  '' ″
+        \le ≤ ⩽  \ge ≥ ⩾  \ne ≠  \approx ≈  \equiv ≡  \to →  \Rightarrow ⇒  \therefore ∴  \lor ∨  \land ∧  \neg ¬  \infty ∞
+        \cup ∪  \cap ∩  \in ∈  \notin ∉  \setminus ∖  \emptyset ∅  \angle ∠  \triangle △  : ∶  | ∣  \ldots …
+        \mathbb{R} ℝ  \mathbb{Z} ℤ  \mathbb{Q} ℚ  \mathbb{N} ℕ  \mathbb{C} ℂ
+        \langle ⟨  \rangle ⟩  \lfloor ⌊  \rfloor ⌋  \lceil ⌈  \rceil ⌉  ( 【  ) 】  . 。 ٫  , 、 ٬
         """
     ),
     **{"℃": "^\\circ C", "℉": "^\\circ F", "或": " or ", "和": " and "},
@@ -83,52 +38,21 @@ SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 
 SYNONYMS = read_spellings(
     r"""
-    \frac \dfrac \tfrac \cfrac \nicefrac \sfrac
-    \binom \dbinom \tbinom
-    \le \leq \leqslant \leqq
-    \ge \geq \geqslant \geqq
-    < \lt
-    > \gt
-    \ne \neq
-    \approx \simeq \thickapprox
-    \emptyset \varnothing \O
-    \setminus \backslash
-    \lor \vee
-    \land \wedge
-    \neg \lnot
-    | \lvert \rvert \vert \mid
-    || \lVert \rVert \Vert \|
-    \{ \lbrace
-    \} \rbrace
-    [ \lbrack
-    ] \rbrack
-    * \ast \star
-    / \div
-    : \colon
-    ' \prime
-    \ldots \dots \cdots
-    % \percent \%
-    € \euro
-    £ \pounds
-    \epsilon \varepsilon
-    \phi \varphi
-    \theta \vartheta
-    \to \rightarrow \longrightarrow
-    \infty \infin
-    \Omega \ohm
-    \cup \union \bigcup
-    \cap \bigcap
-    \mathbb \Bbb
-    i \imath
-    j \jmath
-    \mod \bmod
+    \frac \dfrac \tfrac \cfrac \nicefrac \sfrac  \binom \dbinom \tbinom  * \ast \star  / \div  : \colon  \mod \bmod  ' \prime
+    \le \leq \leqslant \leqq  \ge \geq \geqslant \geqq  < \lt  > \gt  \ne \neq  \approx \simeq \thickapprox  \lor \vee
+    \land \wedge  \neg \lnot  \to \rightarrow \longrightarrow  \cup \union \bigcup  \cap \bigcap  \setminus \backslash
+    \emptyset \varnothing \O  | \lvert \rvert \vert \mid  || \lVert \rVert \Vert \|  \{ \lbrace  \} \rbrace  [ \lbrack  ] \rbrack
+    \ldots \dots \cdots  % \percent \%  € \euro  £ \pounds  \infty \infin  \Omega \ohm  \mathbb \Bbb
+    \epsilon \varepsilon  \phi \varphi  \theta \vartheta  i \imath  j \jmath
     """
 )
 
-TEXT_FONTS = {*r"\text \textbf \textit \textrm \textnormal \textsf \texttt \textup \emph \mbox \hbox".split()}
-UPRIGHT_FONTS = {*r"\mathrm \operatorname \operatorname* \mathsf \mathtt \rm \ce".split()}
-BOLD_FONTS = {*r"\mathbf \bf".split()}
-OTHER_FONTS = {*r"\boldsymbol \bm \pmb \mathit \underline \boxed \fbox \mathop".split()}
+FONTS = {command: font for font, commands in {
+    "text": r"\text \textbf \textit \textrm \textnormal \textsf \texttt \textup \emph \mbox \hbox",
+    "upright": r"\mathrm \operatorname \operatorname* \mathsf \mathtt \rm \ce",
+    "bold": r"\mathbf \bf",
+    "": r"\boldsymbol \bm \pmb \mathit \underline \boxed \fbox \mathop",
+}.items() for command in commands.split()}  # fmt: skip
 DROPPED = {
     *r"""\left \right \big \Big \bigg \Bigg \bigl \bigr \Bigl \Bigr \biggl \biggr \Biggl \Biggr \bigm \Bigm \middle
     \tiny \small \normalsize \large \Large \LARGE \huge \Huge \displaystyle \textstyle \scriptstyle \limits \nolimits

@@ -10,20 +10,8 @@ import re
 import unicodedata
 from typing import NamedTuple
 
+from . import spellings
 from .functions import BARE, FUNCTIONS, OPERATORS, SPELLED
-from .spellings import (
-    BOLD_FONTS,
-    DROPPED,
-    GREEK,
-    OTHER_FONTS,
-    SEPARATORS,
-    SYNONYMS,
-    TEXT_FONTS,
-    UPRIGHT_FONTS,
-    WITHOUT_CONTENT,
-    normalize_signs,
-    skip_group,
-)
 from .units import LETTERS as UNIT_LETTERS
 from .units import SHORT, SPELLINGS
 from .words import SCALES, SHORT_WORDS
@@ -47,8 +35,6 @@ MAX_DIGITS = 4300
 """Maximum length of a number, in digits, which is Python's default limit for integers."""
 
 MAX_DEPTH = 60
-"""Maximum depth of brackets and operations."""
-
 VOWEL_MARKS = "".join(one for one in map(chr, range(0x591, 0xE50)) if unicodedata.category(one)[0] == "M")
 TOKEN = re.compile(
     r"""
@@ -71,20 +57,22 @@ TOKEN = re.compile(
     """.replace("MARKS", VOWEL_MARKS),
     re.VERBOSE | re.DOTALL,
 )
+PLAIN_TOKENS = {
+    "row": ("sign", "\\\\"),
+    "dots": ("command", "\\ldots"),
+    "power": ("sign", "^"),
+    "angles": ("open", "\\langle"),
+}
 TITLE_END = re.compile(r"\.? \d")  # May 3, No. 7
 SCALE_OR_POWER = re.compile(f"平方|立方|[{''.join(word for word in SCALES if len(word) == 1)}]")
 JOINED_FUNCTION = re.compile(r"(arc(?:sin|cos|tan)|(?:sin|cos|tan)h?|cot|sec|csc|ln|log|exp)([A-Za-z]?)")
 PLAIN_COMMANDS = {name: f"\\{usual}" for name, usual in BARE.items()} | {
-    **{name: f"\\{name}" for name in [*GREEK, "sqrt"] if len(name) > 2 or name == "pi"},
+    **{name: f"\\{name}" for name in [*spellings.GREEK, "sqrt"] if len(name) > 2 or name == "pi"},
     **dict.fromkeys(("infinity", "inf", "oo"), "\\infty"),
 }
-"""Names without a backslash that are read as commands."""
-
 ELEMENTS = re.compile(
     r"(?:H|He|Li|B|C|N|O|F|Ne|Na|Mg|Al|Si|P|S|Cl|Ar|K|Ca|Cr|Mn|Fe|Co|Ni|Cu|Zn|As|Br|Ag|Sn|I|Ba|Pt|Au|Hg|Pb){2,}"
 )
-"""Formulas of chemical compounds, which are names."""
-
 AFTER_QUANTITIES = SHORT | {*"pm am AM PM th st nd rd bn".split()}
 """Units and words that are words only after a number or another word."""
 
@@ -94,8 +82,6 @@ IN_NUMERALS = {*"^{}-/x", "\\times", "\\cdot", "\\frac"}
 
 CURRENCY_CODES = {"USD", "EUR", "GBP", "Rs"}
 MAX_FACTORS = 8
-"""Largest number of letters that are read as a product."""
-
 TWO_WORDS = re.compile(r"(?<![A-Za-z\\{])[A-Za-z]{2,}[,.:]? [A-Za-z]{2,}|^[Aa] [a-z]{3,}$")
 ALIGNED = {"\\aligned", "\\align", "\\gathered", "\\split"}
 """Environments in which `&` only aligns the rows."""
@@ -119,7 +105,7 @@ CLOSING = set[str]().union(*BRACKETS.values())
 
 def tokenize(text: str) -> list[Token]:
     """Return the tokens of a text. Raises [`Unreadable`] if there are too many."""
-    return list(Tokenizer(normalize_signs(text)).read())
+    return list(Tokenizer(spellings.normalize_signs(text)).read())
 
 
 def spell(text: str) -> str:
@@ -172,15 +158,9 @@ class Tokenizer:
             elif kind == "environment":
                 name = re.sub(r"\\(?:begin|end)\s?|[{}*]", "", found[0])
                 self.add_environment(found[0].startswith("\\begin"), f"\\{name}")
-            elif kind == "row":
-                self.add("sign", "\\\\")
-            elif kind == "dots":
-                self.add("command", "\\ldots")
-            elif kind == "power":
-                self.add("sign", "^")
-            elif kind == "angles":
-                self.angles += 1
-                self.add("open", "\\langle")
+            elif kind in PLAIN_TOKENS:
+                self.angles += kind == "angles"
+                self.add(*PLAIN_TOKENS[kind])
             else:
                 self.add_sign(found["braced"] or found[0])
             if len(self.tokens) > MAX_TOKENS or len(self.fonts) > MAX_DEPTH:
@@ -208,10 +188,8 @@ class Tokenizer:
         if re.fullmatch(r"\d+\{,\}\d+", digits) and not re.fullmatch(r"[1-9]\d{0,2}\{,\}\d{3}", digits):
             digits = digits.replace("{,}", ".")
         digits = digits.replace("{.}", ".")
-        by_commas = "," in digits and not {*"{\\"} & {*digits}
-        self.add(
-            "grouped" if by_commas else "number", re.sub(r"[^\d.,]" if by_commas else r"[^\d.]", "", digits) + exponent
-        )
+        kind, other = ("grouped", r"[^\d.,]") if "," in digits and not {*"{\\"} & {*digits} else ("number", r"[^\d.]")
+        self.add(kind, re.sub(other, "", digits) + exponent)
 
     def add_letters(self, letters: str, is_operand: bool = False) -> None:
         if letters[0] > "\u2e7f":
@@ -289,24 +267,23 @@ class Tokenizer:
         return letters.casefold() in SHORT_WORDS and (not letters.isupper() or letters == self.text.strip())
 
     def add_command(self, command: str, position: int) -> int:
-        command = SYNONYMS.get(command, command)
+        command = spellings.SYNONYMS.get(command, command)
         command = f"\\{SPELLED[command[1:]]}" if command[1:] in SPELLED else command
         text = self.text
-        if command in TEXT_FONTS or command in UPRIGHT_FONTS or command in BOLD_FONTS or command in OTHER_FONTS:
+        if (font := spellings.FONTS.get(command)) is not None:
             rest = position + (text[position : position + 1] == " ")
-            if text[rest : rest + 1] == "{":
-                font = "text" if command in TEXT_FONTS else "upright" if command in UPRIGHT_FONTS else "bold"
-                self.fonts.append((self.font, False))
-                self.font = self.font if command in OTHER_FONTS else font
-                self.spaced = self.spaced or command in TEXT_FONTS
-                return rest + 1
-            return position
-        if command in WITHOUT_CONTENT:
-            return skip_group(text, position)
-        if command in SEPARATORS:
+            if text[rest : rest + 1] != "{":
+                return position
+            self.fonts.append((self.font, False))
+            self.font = font or self.font
+            self.spaced = self.spaced or font == "text"
+            return rest + 1
+        if command in spellings.WITHOUT_CONTENT:
+            return spellings.skip_group(text, position)
+        if command in spellings.SEPARATORS:
             self.add("sign", "\\quad")
-            return skip_group(text, position) if command == "\\hspace" else position
-        if command in DROPPED or (command in ("\\[", "\\]") and not self.font):
+            return spellings.skip_group(text, position) if command == "\\hspace" else position
+        if command in spellings.DROPPED or (command in ("\\[", "\\]") and not self.font):
             return position + self.add_delimiter(command, position)
         if command in BRACKETS:
             self.add("open", command)
@@ -315,13 +292,11 @@ class Tokenizer:
         elif command == "\\degree":
             self.add("sign", "^")
             self.add("command", "\\circ")
-        elif command == "\\$":
-            self.add("sign", "$")
         elif command == "\\&":
             self.add("word", "and")
-        elif command in ("\\#", "\\_"):
+        elif command in ("\\$", "\\#", "\\_"):
             self.add("sign", command[1:])
-        elif command[1:].lower() in GREEK and command != "\\pi":
+        elif command[1:].lower() in spellings.GREEK and command != "\\pi":
             self.add("letter", command)
         elif command[1:] in FUNCTIONS or command[1:] in OPERATORS:
             self.add("command", command)
@@ -365,15 +340,11 @@ class Tokenizer:
         elif sign == ">" and self.angles:
             self.angles -= 1
             self.add("close", "\\rangle")
-        elif sign == "==":
-            self.add("sign", "=")
-        elif sign in ("<=", ">=", "!="):
-            self.add("sign", {"<=": "\\le", ">=": "\\ge", "!=": "\\ne"}.get(sign, sign))
         elif sign in ("'=", ":="):
             self.add("sign", sign[0])
             self.add("sign", "=")
         else:
-            self.add("sign", sign)
+            self.add("sign", {"==": "=", "<=": "\\le", ">=": "\\ge", "!=": "\\ne"}.get(sign, sign))
 
 
 def is_product(letters: str, is_operand: bool) -> bool:

@@ -75,8 +75,6 @@ FOREIGN = {
     раз около десятков неверно أو أكثر أقل ليس لا نصف ثلث ربع ضعف مرات على مليار या अधिक ज़्यादा कम नहीं आधा तिहाई
     गुना अरब বেশি কম কমপক্ষে অন্তত না নয় অর্ধেক গুণ లేదా ఎక్కువ తక్కువ కనీసం కాదు సగం రెట్లు కోట్లు లక్షలు""".split()
 }
-"""Words of other languages that change a value: "at least", "or more", "not", "half", "times"."""
-
 FOREIGN_PARTS = re.compile(
     "[十百千万萬亿億兆零一二三四五六七八九两半多余餘几幾数以上下内內外不非沒没無无未否错錯误假舍捨分之的或和与與至少超过過約约左右近差减加乘除方负負倍成折打違]"
     "|ない|より|らい|이상|이하|이내|미만|초과|최소|절반|아니|않|정도|보다|또는|[천만억조배]$|หรือ|กว่า|ไม่|ครึ่ง|เท่า|น้อย|ขึ้นไป|พัน|หมื่น|แสน|ล้าน"
@@ -84,8 +82,6 @@ FOREIGN_PARTS = re.compile(
 """Parts of words that do so where words are written without spaces."""
 
 CJK_LABEL = re.compile(r"(?:[^不非没无未]*(?:是|为|等于|得|选|约|共|即)|答案|答|解|所以|因此|则|故)$")
-"""Chinese words that may stand before a value."""
-
 SUBJECTS = {
     *"""the there is are it this has have exist exists real equation equations system problem limit series sequence
     integral derivative sum to""".split()

@@ -78,7 +78,6 @@ MAX_WORDS = 6
 VERBS = {"is", "are", "was", "were", "has", "have", "had", "can", "must", "should", "will", "does"}
 
 KINDS: tuple[Kind, ...] = ("whole", "several", "in part", "not at all")
-"""How a single solution can be read, the best first."""
 
 
 def read_solutions(values: list[Any]) -> list[Reading]:

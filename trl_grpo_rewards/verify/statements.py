@@ -49,8 +49,6 @@ VALUE = re.compile(
     r"(?:(?:exactly|about|approximately|simply|just|equal to|an?|the|[a-z]|[=:])\s{1,3}){0,3}[^\w\n]{0,8}"
     r"(?:[\d$\\√π]|[A-Za-z](?!\w))"
 )
-"""What a value begins with."""
-
 CHECKED = re.compile(r"(?i)\b(?:check|verify|confirm|test)\w* (?:\w+ )?$")
 """What is before an answer that is only tried out: "we check our answer"."""
 
@@ -66,8 +64,6 @@ CLOSING = re.compile(r"(?:(?<=[*_.”\"\]])!|(?<=[^\W\d_][^\W\d_]|'s)[!?]+|\s[:;
 """Other marks after an answer, which do not belong to it."""
 
 QUOTED = re.compile(r"""["'“„«「‘`]([^"“”«»\n]+?)["'”“»」’`](?:[.!?]+(?:\s|$)|\n|$)""")
-"""An answer in quotes."""
-
 FILLER = r"(?:[\s$*}]|\\[,;:! ()\[\]]|\\q?quad){0,12}"
 OTHERWISE = "also|else|even|perhaps|maybe|possibly|alternatively|otherwise|either|again|both"
 JOINER = rf"\b(?:{OTHERWISE}|(and|or))\b"
@@ -113,11 +109,7 @@ MAX_EMPTY_BOXES = 3
 """Largest number of empty boxes after the answer that are taken for remarks on the form."""
 
 MAX_NAMED_CHARS = 100
-"""Maximum length of an answer before "is the answer", in characters."""
-
 MAX_JOINED_BOXES = 20
-"""Largest number of boxes that are one list."""
-
 MAX_STATEMENT_CHARS = 10_000
 """Maximum length of a statement, in characters. The rest of a longer one is ignored."""
 

@@ -109,8 +109,6 @@ FAULT_MESSAGES = {
     "worker": "math-verify could not be started, or it was killed from outside, so completions are not scored. To see "
     "the error, run `python -m trl_grpo_rewards.verify.symbolic` in a terminal.",
 }
-"""The log message for each fault."""
-
 WARNED: set[str] = set()
 
 

@@ -34,42 +34,6 @@ def test_a_large_number(value):
         assert is_equal(one, f"{value}") is True and is_equal(one, f"{value + 1}") is False
 
 
-@given(st.lists(integers, min_size=2, max_size=4, unique=True))
-def test_a_vector_and_a_set(items):
-    listed, cells = ", ".join(map(str, items)), r" \\ ".join(map(str, items))
-    vectors = [rf"\langle {listed} \rangle", rf"\begin{{pmatrix}} {cells} \end{{pmatrix}}"]
-    vectors += [f"({listed})", rf"\left[\begin{{array}}{{c}} {cells} \end{{array}}\right]"]
-    if len(items) == 3:
-        vectors.append("+".join(rf"({item})\mathbf{{{name}}}" for item, name in zip(items, "ijk", strict=True)))
-        vectors.append(f"[{listed}]")
-    assert all(is_equal(one, other) is True for one in vectors for other in vectors)
-    backwards = ", ".join(map(str, items[::-1]))
-    assert is_equal(f"({listed})", f"({backwards})") is False
-    sets = [rf"\{{{listed}\}}", rf"\{{{backwards}\}}", listed, backwards, rf"{listed.replace(', ', ' or ')}"]
-    assert all(is_equal(one, other) is True for one in sets for other in sets)
-    assert is_equal(rf"\{{{listed}\}}", rf"\{{{listed}, 1000\}}") is False
-
-
-@given(integers, st.integers(1, 50), st.booleans(), st.booleans())
-def test_an_interval(low, size, has_low, has_high):
-    high = low + size
-    opening, closing = "[" if has_low else "(", "]" if has_high else ")"
-    below, above = "\\le" if has_low else "<", "\\leq" if has_high else "<"
-    written = [
-        f"{opening}{low}, {high}{closing}",
-        rf"\left{opening}{low},{high}\right{closing}",
-        f"{low} {below} x {above} {high}",
-        rf"x \in {opening}{low}, {high}{closing}",
-        rf"\{{x \mid {low} {below} x {above} {high}\}}",
-        rf"\{{x : {low} {below} x {above} {high}\}}",
-        rf"x {'≥' if has_low else '>'} {low} \text{{ and }} x {'≤' if has_high else '<'} {high}",
-        f"{opening}{low}, {low + size / 2}] \\cup ({low + size / 2}, {high}{closing}",
-    ]
-    assert all(is_equal(one, other) is True for one in written for other in written)
-    wrong = f"{'(' if has_low else '['}{low}, {high}{closing}"
-    assert all(is_equal(one, wrong) is is_equal(wrong, one) is False for one in written)
-
-
 @given(st.lists(st.integers(1, 99), min_size=3, max_size=4), st.integers(2, 9))
 def test_a_ratio(terms, factor):
     ratio, scaled = ":".join(map(str, terms)), " : ".join(str(term * factor) for term in terms)

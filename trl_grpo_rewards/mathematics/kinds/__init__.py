@@ -14,25 +14,9 @@ from .texts import CHOICES, TEXTS
 
 
 KINDS = (
-    FAMILIES,
-    CHOICES,
-    DASHES,
-    SETS,
-    INTERVALS,
-    BUILDERS,
-    RELATIONS,
-    QUANTITIES,
-    QUANTITIES_IN_PARTS,
-    MATRICES,
-    NAMED_ITEMS,
-    COLLECTIONS,
-    CASES,
-    RATIOS,
-    BASED,
-    TEXTS,
-    FORMAL_OPERATIONS,
-    EXPRESSIONS,
-)
+    FAMILIES, CHOICES, DASHES, SETS, INTERVALS, BUILDERS, RELATIONS, QUANTITIES, QUANTITIES_IN_PARTS, MATRICES, NAMED_ITEMS,
+    COLLECTIONS, CASES, RATIOS, BASED, TEXTS, FORMAL_OPERATIONS, EXPRESSIONS,
+)  # fmt: skip
 """
 The kinds, in the order in which they decide whether two values are equal: kinds that hold values of others come first.
 """

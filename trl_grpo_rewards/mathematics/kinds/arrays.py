@@ -12,20 +12,11 @@ from .quantities import Quantity
 
 
 FORMAL = {"\\cup", "\\cap", "\\setminus"}
-"""Operations on sets."""
-
 CHAINED = {"+", "*", "\\cup", "\\cap"}
-"""Operations of which a chain is one operation."""
-
 TRANSPOSES = {"T", "t", "\\top", "\\intercal", "tr"}
 MAX_PARTS = 5000
-"""Largest number of parts of the expressions in a matrix."""
-
 MAX_EXPANDED = 4
-"""Largest size of a matrix whose determinant is worked out."""
-
 VECTOR_MARKS = ("\\vec", "\\overrightarrow")
-"""Commands that make a name a vector."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from ..equivalence import are_equal_expressions, are_same_up_to_constants
 from ..evaluation import SAME, evaluate_constant, evaluate_exactly, is_real
 from ..functions import CONTEXT, Numeric
 from ..matching import Kind, Same, Verdict
-from ..reader import ARROW, NEGATION, PRODUCT, UNION, Reader, parse_number
+from ..reader import ARROW, NEGATION, UNION, Reader, parse_number
 from ..tokens import NUMBERS, Token, Unreadable
-from ..units import LETTERS, PREFIXES, SPELLINGS
+from ..units import LETTERS, SPELLINGS
 from ..values import (
     INFINITY,
     MINUS_INFINITY,
@@ -41,14 +41,8 @@ from .relations import name_point
 
 REPETITION_SIGNS = {"\\overline", "\\bar", "\\dot"}
 GOING_ON = {*REPETITION_SIGNS, "\\ldots", "."}
-"""What may come after a number whose digits go on."""
-
 REPEATING = re.compile(r"(\d*\.)(\d{0,20}?)(\d{1,12}?)\3+")
-"""A decimal whose last digits are repeated, which three dots continue."""
-
 ORDINAL = re.compile(r"(?:st|nd|rd|th)|['*]+")
-"""Exponents that say no power."""
-
 FORMAL = {
     **dict.fromkeys(("\\cup", "\\cap", "\\lor", "\\land", "\\oplus", "\\leftrightarrow", "\\iff", "cycles"), True),
     **dict.fromkeys(("\\setminus", "\\to", "\\neg", "\\otimes"), False),
@@ -151,12 +145,9 @@ def read_factorial(reader: Reader, value: Value) -> Value:
     return Operation(name, (value,))
 
 
-def read_times(reader: Reader, value: Value) -> Value | None:
-    """Return a number in scientific notation with a letter as its sign: `3 x 10^8`."""
-    if not reader.is_literal() or reader.ahead(2) != ["x", "10"]:
-        return None
-    reader.place += 1
-    return combine("*", value, reader.read(PRODUCT + 1))
+def is_times(reader: Reader, place: int) -> bool:
+    """Whether a letter is the sign of a number in scientific notation: `3 x 10^8`."""
+    return reader.tokens[place - 1].kind in NUMBERS and reader.texts(place, min(place + 2, reader.end)) == ["x", "10"]
 
 
 def read_union(reader: Reader, value: Value) -> Value | None:
@@ -223,9 +214,8 @@ def starts_factor(reader: Reader, place: int) -> bool:
     token, after = reader.tokens[place], reader.tokens[place + 1 : min(place + 3, reader.end)]
     if token.text == "|":
         return reader.bars == 0
-    if token.text in PREFIXES or token.text == "\\Omega":
-        if starts_greek_unit(reader, place):
-            return False
+    if starts_greek_unit(reader, place):
+        return False
     if token.kind == "letter":
         return not token.upright or token.text in "eid" or [one.text for one in after[:1]] == ["_"]
     if token.text == "\\frac" and len(after) == 2 and after[0].kind == "open" and is_upright(after[1]):
@@ -243,13 +233,11 @@ def is_upright(token: Token) -> bool:
 
 def starts_greek_unit(reader: Reader, place: int) -> bool:
     r"""Whether a Greek letter after a factor is a unit or the prefix of one: `5\ \Omega`, `5\ \mu\text{m}`."""
-    if reader.tokens[place].text not in ("\\mu", "\\Omega"):
-        return False
-    is_after_number = reader.tokens[place - 1].kind in NUMBERS
+    text, is_after_number = reader.tokens[place].text, reader.tokens[place - 1].kind in NUMBERS
     after = reader.tokens[place + 1] if place + 1 < reader.end else None
-    if reader.tokens[place].text == "\\Omega":
+    if text == "\\Omega":
         return is_after_number or after is None
-    if after is None:
+    if text != "\\mu" or after is None:
         return False
     return is_upright(after) or (is_after_number and after.text in LETTERS and f"\\mu{after.text}" in SPELLINGS)
 
@@ -271,11 +259,10 @@ def read_mixed(reader: Reader, whole: Value) -> Value | None:
 
 def make_mixed(whole: Number, part: Value) -> Value | None:
     """Return the sum of a number and a fraction below 1, also in degrees, or None if the second value is no such one."""
-    name, operands = (part.name, part.operands) if isinstance(part, Operation) else ("", ())
-    if name == "degree":
-        mixed = make_mixed(whole, operands[0])
+    if is_operation(part, "degree"):
+        mixed = make_mixed(whole, part.operands[0])
         return None if mixed is None else Operation("degree", (mixed,))
-    values = [one.value for one in operands if isinstance(one, Number)] if name == "/" else []
+    values = [one.value for one in operands_of(part, "/") if isinstance(one, Number)]
     return Operation("mixed", (whole, part)) if len(values) == 2 and 0 < values[0] < values[1] else None
 
 

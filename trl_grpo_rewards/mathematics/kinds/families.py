@@ -15,8 +15,6 @@ from .lists import Collection, is_list, list_items
 
 
 LOWEST = {"N": 0, "N+": 1}
-"""The smallest integer of each domain of an index."""
-
 DOMAINS = {
     **{"Z": "Z", "R": "R"},
     **dict.fromkeys(("N", "N0", "Z\\ge0"), "N"),
@@ -31,13 +29,9 @@ AROUND = {*"(){}^_$.,", "\\mathbb"}
 """Signs of a condition that mean nothing."""
 
 MAX_CONDITION = 24
-"""Largest number of tokens of a condition."""
-
 MAX_SHIFT = 10**6
 MAX_PARTS = 24
 """Largest number of families into which families with different steps are split, to have one step."""
-
-NO_LINE = None, None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +92,8 @@ def attach_condition(reader: Reader, value: Value) -> Value:
 
 
 def make_family(value: Value, index: str, domain: str) -> Value:
-    """Return a family, or the value itself if it does not depend on the index or if the index may be any number."""
-    is_used = index in find_all_symbols(value)
-    return Family(value, index, domain) if is_used and domain in ("Z", "N", "N+", "R") else value
+    """Return a family, or the value itself if it does not depend on the index."""
+    return Family(value, index, domain) if index in find_all_symbols(value) else value
 
 
 def find_all_symbols(value: Value) -> set[str]:
@@ -236,7 +229,7 @@ def find_line(value: Value, index: str) -> tuple[Numeric, Numeric]:
     try:
         numbers = [evaluate(value, {**point, index: CONTEXT.mpf(number)}, only_real=True) for number in (0, 1)]
     except Undefined:
-        return NO_LINE
+        return None, None
     return numbers[0], numbers[1] - numbers[0]
 
 

@@ -1,7 +1,7 @@
 r"""What may stand on one side of an equation without being part of the answer, such as `f(x)`, `|AB|` or `\angle A`."""
 
 from ..evaluation import evaluate_constant
-from ..values import Call, Name, Operation, Symbol, Value, find_symbols, is_expression, list_parts, walk
+from ..values import Call, Name, Operation, Symbol, Value, find_symbols, is_expression, list_parts, operands_of, walk
 from .arrays import Matrix
 from .lists import Collection
 from .notations import Based, Ratio
@@ -23,10 +23,9 @@ OF_CAPITALS = {Symbol("c"), Symbol("C"), Symbol("T"), Symbol("\\complement")}
 
 def is_matrix_name(value: Value, values: list[Value]) -> bool:
     """Whether a side is `A^{-1}`, `A^2` or `A + B`, and the others are matrices. `2A` names no matrix."""
-    if not isinstance(value, Operation) or not all(isinstance(one, Matrix) for one in values):
-        return False
-    matrices = value.operands[:1] if value.name == "^" else value.operands if value.name == "+" else ()
-    return bool(matrices) and all(isinstance(one, Symbol) and one.name.isupper() for one in matrices)
+    matrices = operands_of(value, "^")[:1] or operands_of(value, "+")
+    are_names = bool(matrices) and all(isinstance(one, Symbol) and one.name.isupper() for one in matrices)
+    return are_names and all(isinstance(one, Matrix) for one in values)
 
 
 def is_constant(value: Value) -> bool:
@@ -42,11 +41,11 @@ def is_name(value: Value) -> bool:
         return value.name not in ("\\pi", "\\infty", "")
     if isinstance(value, Collection | Ratio):
         return all(map(is_name, list_parts(value)))
+    if isinstance(value, Call):
+        return True
     if not isinstance(value, Operation):
         return False
     operands = value.operands
-    if isinstance(value, Call):
-        return True
     if value.name in ("abs", "norm"):
         return (is_name(operands[0]) and operands[0] not in UNKNOWNS) or is_sum_of_vectors(operands[0])
     if value.name in TRIGONOMETRIC:
@@ -57,22 +56,18 @@ def is_name(value: Value) -> bool:
         return is_name(operands[0]) and is_name(operands[1]) and operands[0] != operands[1] or is_derivative(value)
     if value.name == "^":
         return operands[0] == Symbol("\\sigma") or (is_capital(operands[0]) and operands[1] in OF_CAPITALS)
-    if value.name in ("*", "cross"):
-        first = operands[0]
-        if is_derivative(first) or is_differential(operands):
-            return True
-        return all(map(is_part_of_name, operands))
-    return False
+    is_product = value.name in ("*", "cross")
+    return is_product and (
+        is_derivative(operands[0]) or is_differential(operands) or all(map(is_part_of_name, operands))
+    )
 
 
 def is_set_name(value: Value) -> bool:
     r"""Whether a value names a set: `A \cap B`, `\complement_U A`."""
-    if not isinstance(value, Operation):
-        return False
-    if value.name == "*":
-        first = value.operands[0]
-        return isinstance(first, Symbol) and first.name.startswith("\\complement")
-    return value.name in SET_OPERATIONS and all(is_capital(one) or is_set_name(one) for one in value.operands)
+    if factors := operands_of(value, "*"):
+        return isinstance(factors[0], Symbol) and factors[0].name.startswith("\\complement")
+    sets = operands_of(value, *SET_OPERATIONS)
+    return bool(sets) and all(is_capital(one) or is_set_name(one) for one in sets)
 
 
 def is_capital(value: Value) -> bool:
@@ -102,19 +97,12 @@ def is_differential(factors: tuple[Value, ...]) -> bool:
 
 
 def is_derivative(value: Value) -> bool:
-    if not isinstance(value, Operation) or value.name != "/":
-        return False
-    above, below = value.operands
-    return starts_with_d(above) and starts_with_d(below) and isinstance(below, Operation)
+    parts = operands_of(value, "/")
+    return bool(parts) and all(map(starts_with_d, parts)) and isinstance(parts[1], Operation)
 
 
 def starts_with_d(value: Value) -> bool:
-    first = value.operands[0] if isinstance(value, Operation) and value.name == "*" else value
-    return first in (Symbol("d"), Symbol("\\partial"))
-
-
-def is_sum_of_names(value: Value) -> bool:
-    return isinstance(value, Operation) and value.name == "+" and all(map(is_name, value.operands))
+    return [*operands_of(value, "*"), value][0] in (Symbol("d"), Symbol("\\partial"))
 
 
 def have_same_name(one: Value, other: Value) -> bool:
@@ -135,9 +123,8 @@ def find_function(value: Value) -> tuple[str, int] | None:
         name = value.name
     elif isinstance(value, Symbol) and value.name.rstrip("'") in ("y", "f", "g", "h"):
         name = value.name
-    elif isinstance(value, Operation) and is_derivative(value):
-        above = value.operands[0]
-        factors = above.operands[1:] if isinstance(above, Operation) else ()
+    elif is_derivative(value):
+        factors = operands_of(operands_of(value, "/")[0], "*")[1:]
         return (factors[0].name, 1) if len(factors) == 1 and isinstance(factors[0], Symbol) else None
     else:
         return None

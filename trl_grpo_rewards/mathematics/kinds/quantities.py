@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ..matching import Kind, Same, Verdict
 from ..reader import RELATION, UNIT, Reader
@@ -191,8 +192,9 @@ def attach_quantity(reader: Reader, value: Value, first: Unit | None, second: in
 
 
 def read_inches(value: Value) -> Value:
-    is_marked = isinstance(value, Quantity) and value.unit == (("''", 1),)
-    return Quantity(value.value, MARKS["''"]) if is_marked and isinstance(value, Quantity) else value
+    if not isinstance(value, Quantity) or value.unit != (("''", 1),):
+        return value
+    return Quantity(value.value, MARKS["''"])
 
 
 def read_scale(reader: Reader, value: Value) -> Value | None:
@@ -218,12 +220,7 @@ def finish_quantity(value: Value) -> Value:
 
 
 def find_letter_unit(reader: Reader, value: Value, start: int) -> Value:
-    """
-    Return a product of a number and letters such as `5 m` or `10 N/m` as a quantity that may also be the product, unless
-    words of its unit follow: `5 m/min`.
-
-    The unit must be separated by a space. A sum in front of the letter is no number: `20-5 m` is a difference.
-    """
+    """Return a number and letters after a space, such as `5 m` or `10 N/m`, as a quantity that may also be a product."""
     end = reader.place
     if isinstance(value, Quantity) and isinstance(value.value, Number):
         return value
@@ -242,11 +239,8 @@ def find_letter_unit(reader: Reader, value: Value, start: int) -> Value:
 def are_numeral_tokens(reader: Reader, start: int, end: int) -> bool:
     """Whether tokens are a number, also in scientific notation or as a fraction, and not a sum."""
     tokens = reader.tokens[start:end]
-    if not all(token.kind in NUMBERS or token.text in IN_NUMERALS for token in tokens):
-        return False
-    return all(
-        token.text != "-" or place == 0 or tokens[place - 1].text in ("^", "{") for place, token in enumerate(tokens)
-    )
+    has_minus = any(one.text == "-" and before.text not in ("^", "{") for before, one in pairwise(tokens))
+    return not has_minus and all(token.kind in NUMBERS or token.text in IN_NUMERALS for token in tokens)
 
 
 # --- comparison

@@ -19,6 +19,7 @@ from ..values import (
     Value,
     find_symbols,
     is_expression,
+    is_operation,
     make_name,
     make_number,
     substitute,
@@ -26,16 +27,7 @@ from ..values import (
 )
 from .families import Residue, find_all_symbols
 from .lists import Collection, as_collection, list_items
-from .names import (
-    CALLED,
-    find_function,
-    have_same_name,
-    is_constant,
-    is_matrix_name,
-    is_name,
-    is_set_name,
-    is_sum_of_names,
-)
+from .names import CALLED, find_function, have_same_name, is_constant, is_matrix_name, is_name, is_set_name
 from .notations import Based, Ratio
 from .quantities import PERCENT, Quantity, find_letter_unit, finish_quantity
 from .texts import Text, find_label, read_words
@@ -49,8 +41,6 @@ EQUALS = {"=", "\\approx"}
 FLIPS = {"=": "=", "<": ">", ">": "<", "\\le": "\\ge", "\\ge": "\\le"}
 SYMMETRIC = {"\\ne", "\\approx", "\\perp", "\\parallel", "\\equiv", "\\cong", "\\sim"}
 NAMING_COMMANDS = {*r"\lim \sum \int \prod \max \min".split()}
-"""Commands that begin the name of a value on the left side of an equation."""
-
 FUNCTION_ALGEBRA = {*"fgh+-*/", "\\cdot"}
 IN_CALLS = {",", "\\ell", "\\cap", "\\cup", "\\setminus", "\\bar", "\\overline", "{", "}"}
 
@@ -165,7 +155,7 @@ def name_function(relation: Relation) -> Relation:
         name, variable = left.terms if isinstance(left, Ratio) and len(left.terms) == 2 else (Symbol("y"), left)
         if isinstance(name, Symbol) and isinstance(variable, Symbol):
             return Relation((Call(name.name, (variable,)), right), ("=",))
-    if relation.signs == ("\\equiv",) and isinstance(right, Operation) and right.name == "mod":
+    if relation.signs == ("\\equiv",) and is_operation(right, "mod"):
         return Relation((left, Residue(*right.operands)), relation.signs)
     if relation.signs == ("\\equiv",) and find_function(left) is not None:
         return Relation(relation.sides, ("=",))
@@ -198,21 +188,16 @@ def finish_statement(value: Value) -> Value:
     if len(items) == len(pairs) > 1 and {*map(len, pairs)} == {2}:  # A: 3, B: 5
         items = [Relation(pair, (":",)) for pair in pairs]
     labels = [item.sides[0] for item in items if isinstance(item, Relation) and item.signs == (":",)]
-    sign = "=" if len(items) == len(labels) == len({*labels}) > 1 else ""
-    items = [
-        (Relation(item.sides, ("=",)) if sign else item.sides[-1])
-        if isinstance(item, Relation) and item.signs == (":",)
-        else item
-        for item in items
-    ]
+    are_names = len(items) == len(labels) == len({*labels}) > 1
+    for place, item in enumerate(items):
+        if isinstance(item, Relation) and item.signs == (":",):
+            items[place] = replace(item, signs=("=",)) if are_names else item.sides[-1]
     items = spread_modulus(items)
     first = items[0]
     items[1:] = [item for item in items[1:] if not restricts(item, first)]
-    is_named = (
-        isinstance(first, Relation) and first.signs in (("=",), ("\\ne",)) and isinstance(first.sides[0], Symbol)
-    )
-    if is_named and isinstance(first, Relation) and not any(isinstance(one, Relation | Text) for one in items[1:]):
-        items[1:] = [Relation((first.sides[0], one), first.signs) for one in items[1:]]
+    if isinstance(first, Relation) and first.signs in (("=",), ("\\ne",)) and isinstance(first.sides[0], Symbol):
+        if not any(isinstance(one, Relation | Text) for one in items[1:]):
+            items[1:] = [Relation((first.sides[0], one), first.signs) for one in items[1:]]
     if len(items) > 1 and isinstance(value, Collection):
         return Collection("", tuple(items), value.word, value.decimal)
     return items[0]
@@ -252,12 +237,10 @@ def find_labelled_value(relation: Relation) -> Value | None:
         if len(values) == 1 and is_name(values[0]) and not is_name(first):
             return first  # 5 = x
         values = list(relation.sides)
-    elif (
-        not is_name(first)
-        and not is_matrix_name(first, values)
-        and not (len(values) > 1 and is_sum_of_names(first) and all(map(is_constant, values)))
-    ):
-        return None
+    elif not is_name(first) and not is_matrix_name(first, values):
+        is_sum_of_names = is_operation(first, "+") and all(map(is_name, first.operands))
+        if len(values) == 1 or not is_sum_of_names or not all(map(is_constant, values)):
+            return None
     constants = [value for value in values if is_constant(value)]
     if "\\approx" not in relation.signs and not all(map(are_equal_constants, constants, constants[1:])):
         return None
@@ -300,13 +283,15 @@ def find_item_names(value: Value) -> list[str]:
 
 
 def match_relations(gold: Value, answer: Value, same: Same) -> Verdict:
+    if isinstance(gold, Relation) and isinstance(answer, Relation):
+        answer = rename_argument(gold, answer)
+    one, other = (find_labelled_value(value) if isinstance(value, Relation) else value for value in (gold, answer))
+    names = [name_of(value) for value in (gold, answer) if isinstance(value, Relation)]
+    if one is not None and other is not None and have_same_name(names[0], names[-1]):
+        verdict = same(one, other)
+        return verdict or are_same_solutions(gold, one, other, same) or verdict
     if not isinstance(gold, Relation) or not isinstance(answer, Relation):
-        return match_named_value(gold, answer, same)
-    answer = rename_argument(gold, answer)
-    values = find_labelled_value(gold), find_labelled_value(answer)
-    if values[0] is not None and values[1] is not None and have_same_name(name_of(gold), name_of(answer)):
-        verdict = same(values[0], values[1])
-        return verdict or are_same_solutions(gold, values[0], values[1], same) or verdict
+        return False
     if len(gold.sides) == len(answer.sides) == 2 and gold.signs[0] in FLIPS and answer.signs[0] in FLIPS:
         return are_proportional(gold, answer)
     if gold.signs == answer.signs:
@@ -327,17 +312,6 @@ def rename_argument(gold: Relation, answer: Relation) -> Relation:
         renaming = {its.pop(): Symbol(mine.pop())}
         return replace(answer, sides=tuple(substitute(side, renaming) for side in answer.sides))
     return answer
-
-
-def match_named_value(gold: Value, answer: Value, same: Same) -> bool | None:
-    relation = gold if isinstance(gold, Relation) else answer
-    assert isinstance(relation, Relation)
-    value = find_labelled_value(relation)
-    if value is None:
-        return False
-    one, other = (value, answer) if relation is gold else (gold, value)
-    verdict = same(one, other)
-    return verdict or are_same_solutions(gold, one, other, same) or verdict
 
 
 def are_same_solutions(gold: Value, value: Value, answer: Value, same: Same) -> bool:

@@ -11,18 +11,7 @@ from ..functions import CONTEXT, Undefined
 from ..matching import UNDECIDED, Kind, Same, Verdict, conjoin
 from ..reader import Reader
 from ..tokens import Unreadable
-from ..values import (
-    EMPTY_SET,
-    INFINITY,
-    MINUS_INFINITY,
-    Call,
-    Operation,
-    Symbol,
-    Value,
-    find_symbols,
-    is_expression,
-    is_operation,
-)
+from ..values import INFINITY, MINUS_INFINITY, Call, Operation, Symbol, Value, is_expression, is_operation
 from ..words import normalize_words
 from .arrays import make_matrix, split_rows
 from .families import Family, find_all_symbols, find_condition, make_family
@@ -148,10 +137,7 @@ def read_condition(reader: Reader, start: int, end: int) -> Value:
 
 ENDLESS = CONTEXT.inf
 MAX_ENDS = 250
-"""Largest number of ends of the parts of a set. Sets with more are not compared as sets."""
-
 MAX_INTEGERS = 100
-"""Largest number of integers of a set that are listed."""
 
 
 class RealSet(NamedTuple):
@@ -212,12 +198,11 @@ def are_same_sets(one: RealSet, other: RealSet) -> bool:
     return all(one.contains(number) == other.contains(number) for number in list_probes(one, other))
 
 
-REAL_NUMBERS = {"\\mathbb{R}": EVERYTHING} | {
+NAMED_SETS = {"\\mathbb{R}": EVERYTHING, "\\emptyset": NOTHING} | {
     f"\\mathbb{{R}}{mark}": compare_with(sign, CONTEXT.mpf(0))
     for sign, marks in {">": "^+ _>0 _+ _+^*", "\\ge": "_ge0 ^+_0", "<": "^- _<0", "\\ne": "^* ^\\times"}.items()
     for mark in marks.split()
 }
-"""Usual names of sets of real numbers."""
 
 
 def is_set(value: Value) -> bool:
@@ -229,13 +214,15 @@ def is_set(value: Value) -> bool:
             return True
         infinite = any(item in (INFINITY, MINUS_INFINITY) for item in value.items)
         return infinite or (is_list(value) and any(map(is_set, value.items)))
+    return isinstance(value, Builder) or is_operation(value, *OPERATIONS) or find_named(value) is not None
+
+
+def find_named(value: Value) -> RealSet | None:
+    """Return the set that a name or words are."""
     if isinstance(value, Text):
-        return value.words in ALL_NUMBERS or normalize_words(value.words) == NO_SOLUTION
-    return (
-        isinstance(value, Builder)
-        or is_operation(value, *OPERATIONS)
-        or (isinstance(value, Symbol) and value.name in ("\\emptyset", *REAL_NUMBERS))
-    )
+        is_empty = normalize_words(value.words) == NO_SOLUTION
+        return EVERYTHING if value.words in ALL_NUMBERS else NOTHING if is_empty else None
+    return NAMED_SETS.get(value.name) if isinstance(value, Symbol) else None
 
 
 def find_set(value: Value) -> RealSet | None:
@@ -251,15 +238,11 @@ def find_parts(value: Value) -> RealSet | None:
         return solve(value)
     if isinstance(value, Collection):
         return find_collection(value)
-    if isinstance(value, Text) and value.words in ALL_NUMBERS:
-        return EVERYTHING
-    if value == EMPTY_SET or (isinstance(value, Text) and normalize_words(value.words) == NO_SOLUTION):
-        return NOTHING
-    if isinstance(value, Symbol):
-        return REAL_NUMBERS.get(value.name)
-    parts = [*map(find_set, value.operands)] if is_operation(value, *OPERATIONS) else [None]
+    if not is_operation(value, *OPERATIONS):
+        return find_named(value)
+    parts = [*map(find_set, value.operands)]
     found = [part for part in parts if part is not None]
-    if len(found) < len(parts) or not isinstance(value, Operation):
+    if len(found) < len(parts):
         return None
     if value.name == "\\setminus":
         found[1:] = map(complement, found[1:])
@@ -324,7 +307,7 @@ def solve(relation: Relation) -> RealSet | None:
 
 
 def solve_pair(left: Value, sign: str, right: Value) -> RealSet | None:
-    symbols = find_symbols(left) | find_symbols(right)
+    symbols = find_all_symbols(left) | find_all_symbols(right)
     if sign not in FLIPPED or len(symbols) != 1:
         return None
     if isinstance(left, Symbol) and (bound := to_real(right)) is not None:
@@ -373,7 +356,7 @@ def find_whole_set(value: Value) -> RealSet | None:
 def find_subjects(value: Value) -> set[str]:
     if isinstance(value, Relation):
         sides = value.sides[:1] if value.signs == ("\\in",) else value.sides
-        return set().union(*(find_symbols(side) for side in sides if is_expression(side)))
+        return set().union(*(find_all_symbols(side) for side in sides if is_expression(side)))
     return set().union(*map(find_subjects, value.items)) if is_list(value) else set()
 
 

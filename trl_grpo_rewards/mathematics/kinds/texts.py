@@ -7,7 +7,7 @@ from itertools import accumulate
 from ..matching import Kind, Same, Verdict
 from ..reader import RELATION, Reader
 from ..tokens import NUMBERS, Token
-from ..values import INFINITY, Name, Operation, Symbol, Value, make_number
+from ..values import INFINITY, Name, Symbol, Value, make_number, operands_of
 from ..words import GENERIC_NOUNS, changes, find_number_word, has_role, is_label, normalize_words
 from .families import states_condition
 from .lists import LETTERS, is_letter
@@ -134,9 +134,9 @@ def read_words(reader: Reader) -> Value | None:
     words = [token for token in tokens if token.kind == "word"]
     if not words or any(token.kind in ("number", "grouped", "command") for token in tokens):
         return None
-    if any(token.kind == "sign" and token.text not in TEXT_SIGNS for token in tokens):
-        return None
-    if any(token.text in ("[", "{", "\\{") for token in tokens):
+    if any(
+        token.text in ("[", "{", "\\{") or (token.kind == "sign" and token.text not in TEXT_SIGNS) for token in tokens
+    ):
         return None
     separators = [here for here in range(start, end) if reader.tokens[here].text in ("and", "or", ",", ";")]
     places = [start - 1, *separators, end]
@@ -253,7 +253,7 @@ def list_letters(value: Value) -> list[str]:
     r"""Return the names in a product, or the parts of a name: `\text{ABC}` is `ABC`, and `triangle ABC` is `\triangle ABC`."""
     if isinstance(value, Name):
         return value.name.split()
-    operands = value.operands if isinstance(value, Operation) and value.name == "*" else ()
+    operands = operands_of(value, "*")
     names = [operand.name for operand in operands if isinstance(operand, Symbol)]
     return names if len(names) == len(operands) else []
 
