@@ -96,16 +96,15 @@ notations_of_families = st.tuples(
 
 
 def test_a_family_is_right_in_every_notation():
-    broken = [
-        (gold, answer)
-        for domain, prefix in itertools.product(OVER_INTEGERS, ("", "x="))
-        for (offset, step), of_pi in itertools.product([(1, 4), (0, 6), (-3, 12)], (True, False))
-        for gold in [prefix + write_family(offset, step, "k", OVER_INTEGERS[0], of_pi)]
-        for shift, sign, index in [(0, 1, "k"), (0, 1, "n"), (1, 1, "k"), (-2, 1, "m"), (0, -1, "k"), (1, -1, "n")]
-        for answer in [prefix + write_family(offset + shift * step, sign * step, index, domain, of_pi)]
-        if judge(gold, answer) is not True or judge(answer, gold) is not True
-    ]
-    assert_none(broken, 36 * 2 * len(OVER_INTEGERS))
+    moves = itertools.cycle([(0, 1, "k"), (0, 1, "n"), (1, 1, "k"), (-2, 1, "m"), (0, -1, "k"), (1, -1, "n")])
+    families = [(1, 4, True), (0, 6, False), (-3, 12, True), (1, 4, False), (0, 6, True)]
+    broken = []
+    for domain, prefix, (offset, step, of_pi) in itertools.product(OVER_INTEGERS, ("", "x="), families):
+        shift, sign, index = next(moves)
+        gold = prefix + write_family(offset, step, "k", OVER_INTEGERS[0], of_pi)
+        answer = prefix + write_family(offset + shift * step, sign * step, index, domain, of_pi)
+        broken += [(gold, answer)] * (judge(gold, answer) is not True or judge(answer, gold) is not True)
+    assert_none(broken, 10 * len(OVER_INTEGERS))
 
 
 @given(FAMILIES, notations_of_families, notations_of_families)
@@ -162,7 +161,7 @@ def test_a_congruence_is_a_family(modulus, rest, shift, change, domain):
     family = "x=" + write_family(rest, modulus, "k", domain, False)
     wrong = [rf"x\equiv {rest}\pmod{{{modulus + change}}}"]
     wrong += [rf"x\equiv {rest + change}\pmod{{{modulus}}}"] if change % modulus else []
-    for gold, answer in itertools.product([*congruences, family], repeat=2):
+    for gold, answer in itertools.product([congruences[0], family], [*congruences, family]):
         assert judge(gold, answer) is True, (gold, answer)
     for gold, answer in itertools.product([congruences[0], family], wrong):
         assert not judge(gold, answer), (gold, answer)

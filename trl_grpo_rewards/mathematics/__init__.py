@@ -14,7 +14,7 @@ needs. To add one:
 
 | what | where |
 |---|---|
-| a unit, or another spelling of it | a line of `units.TABLE`. Units are compared, never converted. |
+| a unit, or another spelling of it | an entry of `units.TABLE`. Units are compared, never converted. |
 | a function | a line of `functions.FUNCTIONS` |
 | a number word, or a word that multiplies the number before it | an entry of `words.NUMBERS` or `words.SCALES` |
 | any other word with a meaning | an entry of `words.ROLES`. One of two letters is also an entry of `words.SHORT_WORDS`. |

@@ -38,10 +38,10 @@ def are_equal_expressions(one: Value, other: Value) -> bool | None:
     if not symbols:
         try:
             numbers = evaluate(one, {}), evaluate(other, {})
-            is_exact = all(
+            are_exact = [
                 number == 0 or cannot_vanish(value) for number, value in zip(numbers, (one, other), strict=True)
-            )
-            return are_close(*numbers, nothing=0 if is_exact else NOTHING)
+            ]
+            return are_close(*numbers, nothing=0 if all(are_exact) else NOTHING)
         except TooLarge:
             return one == other
         except Undefined:

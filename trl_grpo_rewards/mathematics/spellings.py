@@ -122,9 +122,7 @@ def normalize_signs(text: str) -> str:
 def set_upright(text: str) -> str:
     """Return what stands outside of dollars as text, if it has words or letters: `$5$ m` is five meters."""
     words = text.strip()
-    return (
-        f" \\text{{ {words} }} " if words and words.isascii() and re.fullmatch(r"[A-Za-z./ ]+", words) else f" {text} "
-    )
+    return f" \\text{{ {words} }} " if re.fullmatch(r"[A-Za-z./ ]+", words) else f" {text} "
 
 
 def widen(letter: str) -> str:

@@ -332,12 +332,9 @@ def is_computable(node: Operation) -> bool:
     if find_symbols(node) or name in ("sqrt", "root", "^"):
         return False
     number = evaluate_constant(node)
-    return (
-        number is not None
-        and is_real(number)
-        and abs(number) < MAX_WORKED_OUT
-        and any(abs(number * k - round(number.real * k)) < 1e-30 for k in (1, 2, 3, 4, 6))
-    )
+    if number is None or not is_real(number) or not abs(number) < MAX_WORKED_OUT:
+        return False
+    return any(abs(number * k - round(number.real * k)) < 1e-30 for k in (1, 2, 3, 4, 6))
 
 
 def is_numeral(value: Value) -> bool:

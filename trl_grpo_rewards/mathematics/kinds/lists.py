@@ -67,14 +67,10 @@ def list_items(value: Value) -> tuple[Value, ...]:
 
 def is_tuple(value: Value) -> TypeGuard[Collection]:
     """Whether a value is a tuple that can be multiplied or added, and not a list, a set or an unbounded interval."""
-    return (
-        isinstance(value, Collection)
-        and value.brackets in ("()", "[]", "<>")
-        and all(
-            isinstance(item, Number | Symbol | Operation) and item not in (INFINITY, MINUS_INFINITY)
-            for item in value.items
-        )
-    )
+    if not isinstance(value, Collection) or value.brackets not in ("()", "[]", "<>"):
+        return False
+    are_expressions = all(isinstance(item, Number | Symbol | Operation) for item in value.items)
+    return are_expressions and {INFINITY, MINUS_INFINITY}.isdisjoint(value.items)
 
 
 # --- reading
@@ -138,9 +134,8 @@ def starts_row(reader: Reader, place: int) -> bool:
     if tokens[place - 1].text == "\\circ":
         return True
     is_argument = place > 1 and tokens[place - 2].text in ("_", "^", "\\frac", "\\binom")
-    return (
-        tokens[place - 1].kind in NUMBERS and not is_argument and not (after == "/" and tokens[place].text.isdecimal())
-    )
+    is_fraction = after == "/" and tokens[place].text.isdecimal()
+    return tokens[place - 1].kind in NUMBERS and not is_argument and not is_fraction
 
 
 def read_row(reader: Reader, first: Value) -> Value:

@@ -226,9 +226,8 @@ def encloses_remark(reader: Reader, place: int) -> bool:
         return False
     if all(has_role(token.text, "rounding") for token in inside):
         return True
-    return (
-        closing + 1 == reader.end and not changes(inside[0].text) and not all(token.kind == "word" for token in inside)
-    )
+    is_last = closing + 1 == reader.end
+    return is_last and not changes(inside[0].text) and not all(token.kind == "word" for token in inside)
 
 
 def skip_brackets(reader: Reader, value: Value) -> Value:
