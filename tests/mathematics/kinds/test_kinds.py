@@ -7,6 +7,7 @@ from trl_grpo_rewards.mathematics.grammar import read
 from trl_grpo_rewards.mathematics.kinds.arrays import Matrix
 from trl_grpo_rewards.mathematics.kinds.families import Family, Residue
 from trl_grpo_rewards.mathematics.kinds.lists import Collection
+from trl_grpo_rewards.mathematics.kinds.names import have_same_name
 from trl_grpo_rewards.mathematics.kinds.notations import Based, Dashed, Ratio, Time
 from trl_grpo_rewards.mathematics.kinds.quantities import Parts, Quantity
 from trl_grpo_rewards.mathematics.kinds.relations import Relation
@@ -71,6 +72,17 @@ def test_what_is_a_set():
     assert not any(is_set(read(text)) for text in ("(1, 2)", "5", "x = 1", "1, 2"))
     assert find_set(read("x^2 < 4")) is None and find_set(read("x < y")) is None
     assert find_set(read(r"\{x \in \mathbb{Z} \mid x > 0\}")) is None  # endless
+
+
+SAME_NAMES = {
+    True: [("y", "f(x)"), ("y'", "f'(x)"), (r"\frac{dy}{dx}", "y'")],
+    False: [("P(A)", "P(B)"), ("y", "y'")],
+}
+
+
+def test_names_that_mean_the_same():
+    for verdict, pairs in SAME_NAMES.items():
+        assert {have_same_name(*map(read, pair[::way])) for pair in pairs for way in (1, -1)} == {verdict}
 
 
 def test_a_row_that_cannot_be_compared_leaves_the_verdict_open():
