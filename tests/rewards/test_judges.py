@@ -88,7 +88,7 @@ def test_judge_remembers_in_a_folder(server, tmp_path):
 
 
 def test_judge_is_not_asked_about_nothing(server):
-    scores, _, extra = scored(server.judge(), ["", "**Solution**", "4"])  # judging/test_prompts.py has more
+    scores, _, extra = scored(server.judge(), ["", "**Solution**", "4"])  # judging/test_verdicts.py has more
     assert scores == [0.0, 0.0, 0.2] and server.calls == 1
     assert extra["judge/reason"] == ["nothing to grade"] * 2 + ["so so"]
 
