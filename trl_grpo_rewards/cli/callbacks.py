@@ -116,12 +116,11 @@ class BeforeAndAfter(TrainerCallback):
     def report(self, examples: int = 3) -> str:
         """Return a table of both evaluations, and the completions of a few problems before and after training."""
         before, after, steps = self.before, self.after, self.trainer.state.global_step
-        pairs = [(name, value, after.rows[name]) for name, value in before.rows.items()]
         changes = {name: describe_change(before.means[name], after.means[name]) for name in after.means}
         rows = [
-            [name, f"{old:.3f}", f"{new:.3f}", changes.get(name, "")]
-            for name, old, new in pairs
-            if old is not None and new is not None
+            [name, f"{old:.3f}", f"{after.rows[name]:.3f}", changes.get(name, "")]
+            for name, old in before.rows.items()
+            if None not in (old, after.rows[name])
         ]
         first = f"step {self.first_step}" if self.first_step else "before"
         table = format_table([["held-out problems", first, "after", "change"], *rows], "<>>>")

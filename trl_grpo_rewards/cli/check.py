@@ -58,21 +58,15 @@ def describe_findings(findings: Sequence[Findings]) -> dict[str, Any]:
 
 def summarize_findings(findings: Sequence[Findings]) -> str:
     """Return a table of the checks, and the first faults and warnings."""
-    rows = [
-        [one.title, str(len(one.warnings)), str(len(one.faults))] if one.is_run else [one.title, "not run", "not run"]
-        for one in findings
-    ]
-    faults, warnings = (
-        [f"{kind}: {text}" for one in findings for text in getattr(one, f"{kind}s")] for kind in ("fault", "warning")
-    )
+    rows = [["check", "warnings", "faults"]]
+    for one in findings:
+        counts = [str(len(one.warnings)), str(len(one.faults))] if one.is_run else ["not run", "not run"]
+        rows.append([one.title, *counts])
+    faults = [f"fault: {text}" for one in findings for text in one.faults]
+    warnings = [f"warning: {text}" for one in findings for text in one.warnings]
     shown = console.format_texts([*faults, *warnings], "--details")
     last = f"{console.count(len(faults), 'fault')} found." if faults else "No fault found."
-    lines = [
-        *console.format_table([["check", "warnings", "faults"], *rows], "<>>"),
-        "",
-        *shown,
-        *([""] if shown else []),
-    ]
+    lines = [*console.format_table(rows, "<>>"), "", *shown, *([""] if shown else [])]
     return "\n".join([*lines, f"{last} --details shows every finding."])
 
 

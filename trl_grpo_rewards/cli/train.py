@@ -37,14 +37,6 @@ LEAST_SPACE = 1 << 20
 """Free space of a disk that is not full, in bytes."""
 
 
-def try_report(run: Path) -> str:
-    """Write the report. Return where it is, or why it could not be written, which is not an error of the run."""
-    try:
-        return f"The report is in {write_report(run, run / 'report.html')}."
-    except (OSError, ValueError) as error:
-        return f"The report was not written. {error}"
-
-
 def main(arguments: Sequence[str]) -> None:
     with exit_on(TypeError, ValueError, ImportError):
         job, training, model = read_job(arguments, "train")
@@ -108,7 +100,12 @@ def main(arguments: Sequence[str]) -> None:
         print("", trained if eval_dataset is None else evaluation.report(), "", sep="\n")
         print(f"The model is in {training.output_dir}.")
         if training.group_records:
-            print(try_report(Path(training.output_dir)))
+            try:
+                print(
+                    f"The report is in {write_report(training.output_dir, Path(training.output_dir, 'report.html'))}."
+                )
+            except (OSError, ValueError) as error:  # which is none of the run
+                print(f"The report was not written. {error}")
     disconnect(trainer)
 
 
