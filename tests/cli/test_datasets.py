@@ -108,7 +108,6 @@ def test_a_folder_of_files_and_conversations_are_read_as_they_are(tmp_path):
         ({"name": "rows.dat"}, "known by its ending, but 'rows.dat' has none of .csv, .tsv, .* Save it in one of these formats, or correct its ending"),
         ({"name": None, "dataset_config": "main"}, "dataset_config=main needs a dataset_name, but none is set. Set --dataset_name to the dataset"),
         ({"data_files": ["missing.jsonl"]}, "There is no file 'missing.jsonl' in .* Correct --data_files"),
-        ({"data_files": ["broken.jsonl"]}, "The files broken.jsonl cannot be read as json: "),
         ({"data_files": ["empty.jsonl"]}, "empty.jsonl has no rows. Add prompts"),
         ({"prompt_column": "prompt"}, "no column 'prompt' to read prompts from; the dataset has 'question', 'answer'. Name the column: --prompt_column question"),
         ({"solution_column": "question"}, "must be in two columns, but both are read from 'question'. Set --solution_column to another column; the dataset has 'question', 'answer'"),
@@ -116,7 +115,6 @@ def test_a_folder_of_files_and_conversations_are_read_as_they_are(tmp_path):
         ({"data_files": ["renamed.jsonl"], "solution_column": "gold"}, "the dataset has 'question', 'reply'. Name the column: --solution_column reply"),
         ({"dataset_train_split": "training"}, "has no split 'training'; it has 'train'. Choose one of them: --dataset_train_split train"),
         ({"eval_prompts": -1}, "eval_prompts must be at least 0; got -1"),
-        ({"data_files": ["null.jsonl"]}, "must be a text or a list of messages, but .* rows of the column 'question' contain nothing, such as row .*: None. Remove such rows"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_said_with_a_way_out(jsonl, tmp_path, monkeypatch, options, message):
@@ -128,7 +126,6 @@ def test_what_cannot_be_read_is_said_with_a_way_out(jsonl, tmp_path, monkeypatch
         Path("mixed", name).write_text("{}")
     Path("rows.dat").write_text("question;answer")
     Path("renamed.jsonl").write_text('{"question": "a", "reply": "1"}\n' * 9)
-    Path("null.jsonl").write_text('{"question": "a"}\n{"question": null}\n' * 9)
     given = {"name": "json", "data_files": [jsonl], "prompt_column": "question", "eval_prompts": 4, **options}
     given["data_files"] = None if "name" in options else given["data_files"]
     with pytest.raises(ValueError, match=message) as caught:
@@ -210,13 +207,11 @@ def test_a_file_is_read_by_its_ending_with_its_own_separator(tmp_path, name, sep
         ("a.json", b'{"version": 1, "data": [{"prompt": "a", "solution": "1"}]}', "the column 'data' contains .*'prompt', 'solution'. Save"),
         ("a.jsonl", b'{"data": {"prompt": "a", "solution": "1"}}\n' * 3, "the column 'data' contains .*'prompt', 'solution'. Save"),
         ("a.jsonl", b'{"prompt": "a", "solution": "1"}\n{"prompt": "b", "solution": "%s"}\n' % (b"1" * 1_000_001), "row 2 of the column 'solution' has 1,000,001"),
-        ("a.jsonl", b'{"prompt": [{"role": "user", "content": "%s"}]}\n' % (b"a" * 1_000_001), "row 1 of the column 'prompt' has 1,000,0"),
         ("a.csv", b"id,email,reply\n1,Dear all,b\n", r"no column 'prompt' .* and no column 'solution' .* Name the columns: --prompt_column email --solution_column NAME\.$"),
         ("a.csv", b"id,question,answer\n1,a b,2\n", "Name the columns: --prompt_column question --solution_column answer"),
         ("a.csv", b"id,solution\n1,2\n", "Name the column: --prompt_column NAME"),
         ("a.jsonl", b'{" question": "a b", "solution": "1"}\n', "Name the column: --prompt_column ' question'"),
         ("a.jsonl", b'{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}], "solution": 1}\n', "--prompt_column messages. A prompt must end before the answer"),
-        ("a.jsonl", b'{"prompt": ["a"], "solution": "1"}\n' * 3, "have a list with a value of the type str"),
     ],
 )  # fmt: skip
 def test_a_file_in_another_form_is_refused_with_a_remedy(tmp_path, monkeypatch, capfd, name, content, message):
