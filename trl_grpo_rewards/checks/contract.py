@@ -22,6 +22,14 @@ if TYPE_CHECKING:
     from trl import GRPOConfig
 
 
+READING, EXAMINATION = "values of '{}', as '{}' reads them", "the dataset, as '{}' reads it"  # titles
+SHOWN_VALUES = 3  # largest number of values that are shown of each kind that can be read
+MISSING = ("nan", "<NA>", "NaT")  # what pandas writes as text for a missing value
+DECIMAL_COMMA = re.compile(r"[+-]?(?:\d{1,3}(?:\.\d{3})+,\d+|\d+,(?!\d{3}$)\d+)")
+CHECKED_PROMPTS = 100  # largest number of prompts that are looked at
+SHOWN_SHARE = 0.9  # share of prompts that contain their solution from which on it is a warning
+SHOWN_END_SHARE = 0.1  # the same for prompts that end with it, as a few do by chance, such as "What is 0 + 7"
+
 TEMPLATE = "chat template"  # title of the check of the chat template
 INPUTS = "prompts, as the model reads them"  # title of the check of lengths and images
 MEASURED_PROMPTS = 32  # number of prompts, the longest ones, whose tokens are counted
@@ -140,15 +148,6 @@ def suggest_prefilled(reward: FunctionReward, prefilled: bool) -> str:
             if changed.form.prefilled == prefilled:
                 return str(changed)
     return f"{reward.factory.__name__}() so that its form has prefilled={prefilled}"
-
-
-READING, EXAMINATION = "values of '{}', as '{}' reads them", "the dataset, as '{}' reads it"  # titles
-SHOWN_VALUES = 3  # largest number of values that are shown of each kind that can be read
-MISSING = ("nan", "<NA>", "NaT")  # what pandas writes as text for a missing value
-DECIMAL_COMMA = re.compile(r"[+-]?(?:\d{1,3}(?:\.\d{3})+,\d+|\d+,(?!\d{3}$)\d+)")
-CHECKED_PROMPTS = 100  # largest number of prompts that are looked at
-SHOWN_SHARE = 0.9  # share of prompts that contain their solution from which on it is a warning
-SHOWN_END_SHARE = 0.1  # the same for prompts that end with it, as a few do by chance, such as "What is 0 + 7"
 
 
 def check_readings(rewards: Reward, dataset: "Dataset", threshold: float = 0.05) -> list[Findings]:

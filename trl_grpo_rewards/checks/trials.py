@@ -46,6 +46,10 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
 
+TRIED_ROWS = 128  # largest number of dataset rows whose completions are scored
+ATTACKED_ROWS = 16  # largest number of dataset rows on which attacks are tried, too
+GUESSED_ROWS = 8  # largest number of rows whose right answers are guesses in other rows
+SHORT = 4_000  # number of characters that are kept of a very long attack, on all rows except the first
 COMPARED_ROWS = 6  # number of rows on which each form is tried
 READ_CHARACTERS = 4_000  # number of characters that are read at the beginning and at the end of a prompt
 SEARCH_SECONDS = 30.0  # time after which a slow reward is tried with no other form
@@ -313,16 +317,10 @@ def join(one: Form, other: Form) -> Form:
     return Form(tags=one.tags, answer=f"{first}\n{last}", bare=one.bare or other.bare)
 
 
-def show(form: Form, answer: str = "...") -> str:
+def show(form: Form, answer: str) -> str:
     """Return how an answer is written in a form, for a message."""
     written = replace(form, answer=form.answer.replace(WORKING, "...")).write_answer(answer)
     return shorten_repr(form.wrap("...", written) if form.tags else written)
-
-
-TRIED_ROWS = 128  # largest number of dataset rows whose completions are scored
-ATTACKED_ROWS = 16  # largest number of dataset rows on which attacks are tried, too
-GUESSED_ROWS = 8  # largest number of rows whose right answers are guesses in other rows
-SHORT = 4_000  # number of characters that are kept of a very long attack, on all rows except the first
 
 
 @dataclass(frozen=True)
