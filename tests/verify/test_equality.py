@@ -166,6 +166,7 @@ def test_every_gold_equals_itself_and_no_number_in_it():
         assert not re.search(r"\d|[+*!]|\\(?:frac|sqrt|pi|log)", rest), (gold, piece)
 
 
+UNIT_MATRIX = r"\begin{pmatrix}1 & 0 \\ 0 & 1\end{pmatrix}"
 # What math-verify's own tests expect, and we do not give.
 NOT_OURS = {
     ("$1 - \\frac{1}{\\mathrm{e}}$", "$1 + \\frac{1}{\\mathrm{e}}$"),  # a mistake there
@@ -175,6 +176,10 @@ NOT_OURS = {
     ("$x = 11$", "$x = 5+5+1 = 7 =11$"),  # the chain is false
     ("$1 = \\zzz = x = 0$", "$0$"),  # so is this one
     ("2.74", "Soucis : 2,74 $ a.."),  # a number within a sentence
+    (
+        rf"${UNIT_MATRIX}$",
+        rf"When multiplying by identity: ${UNIT_MATRIX} {UNIT_MATRIX}$",
+    ),  # a product, not worked out
 }
 
 
