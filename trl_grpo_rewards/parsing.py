@@ -20,9 +20,6 @@ OPERATORS: dict[type[ast.operator], Callable[..., Any]] = {
     ast.Mult: operator.mul,
 }
 
-MAX_SHOWN = 500
-"""Maximum number of characters of an expression in an error."""
-
 
 def parse(text: str) -> Reward:
     """
@@ -79,13 +76,9 @@ def parse(text: str) -> Reward:
 
 def invalid_expression(text: str, problem: str) -> ValueError:
     return ValueError(
-        f"The rewards {shorten(text)!r} are not a valid expression: {problem}. Write a sum of calls, such as "
+        f"The rewards {text!r:.500} are not a valid expression: {problem}. Write a sum of calls, such as "
         f"\"boxed() + 0.2 * tags('think')\"."
     )
-
-
-def shorten(text: str) -> str:
-    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
 
 
 def read_node(node: ast.expr, text: str) -> Any:
@@ -132,6 +125,6 @@ def compute(node: ast.expr, operation: Callable[..., Any], text: str, *operands:
 def syntax_error(node: ast.expr, text: str, problem: str) -> ValueError:
     part = ast.get_source_segment(text, node) or text
     return ValueError(
-        f"In the expression {shorten(text)!r}, {shorten(part)!r} {problem}. Rewards are calls with numbers, strings, columns, tuples and dicts. They "
+        f"In the expression {text!r:.500}, {part!r:.500} {problem}. Rewards are calls with numbers, strings, columns, tuples and dicts. They "
         f"can be added, multiplied by each other and multiplied by numbers: \"boxed() + 0.2 * tags('think')\"."
     )
