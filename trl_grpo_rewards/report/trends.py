@@ -66,7 +66,7 @@ class Ranges:
 
     def __init__(self, tables: Iterable[pd.DataFrame], numbers: Mapping[int, int]) -> None:
         self.parts = [table.groupby(table["range"].map(numbers)) for table in tables]
-        self.index = self.parts[0].first().index
+        self.index = self.parts[0].size().index
 
     def get(self, how: str, name: str) -> pd.Series:
         """Return a statistic of a column for each range, with NaN for what is not known."""
@@ -89,7 +89,6 @@ class RunStatistics:
 
     def __init__(self) -> None:
         self.completions, self.groups = Table(), Table()
-        self.has_entries = False
         self.rewards: dict[str, None] = {}
         self.weights: dict[str, float] = {}
         self.outcome = ""
