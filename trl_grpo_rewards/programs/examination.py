@@ -225,17 +225,13 @@ CHEATS = {
 """What programs that solve nothing define for each name."""
 
 
-def write_cheats(tests: RowTests) -> dict[str, str]:
-    """Return programs that define every name that the tests need, by what they define. Inputs with outputs need none."""
-    names = list_required(tests)
-    return {kind: "\n".join([UNIVERSAL, *map(one.format, sorted(names))]) for kind, one in CHEATS.items() if names}
-
-
 async def find_cheat(tests: RowTests, sandbox: Sandbox, limits: Limits) -> str | None:
     """Return the first kind of programs that solve nothing and pass the tests, or None. Only pipes must join the two."""
-    for kind, cheat in write_cheats(tests).items() if keeps_apart(sandbox) else ():
+    names = sorted(list_required(tests)) if keeps_apart(sandbox) else []  # inputs with outputs need none
+    for kind, definition in CHEATS.items() if names else ():
+        cheat = "\n".join([UNIVERSAL, *map(definition.format, names)])
         with contextlib.suppress(SandboxFailed, UnreadableTests):
-            if (await try_program(cheat, tests, sandbox, limits)).status is None:
+            if has_passed(await try_program(cheat, tests, sandbox, limits)):
                 return kind
     return None
 
