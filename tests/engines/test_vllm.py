@@ -60,12 +60,12 @@ def colocated(tmp_path_factory):
     return runs
 
 
-def test_skip_has_the_losses_of_trl_with_vllm_colocated(colocated, record_property):
+def test_skip_has_the_losses_of_trl_with_vllm_colocated(colocated):
     assert colocated.metric("skip-vllm", "groups/dead") == [0.5, 0.75, 1.0, 0.75, 0.0]
     assert colocated.asked("skip-vllm") == colocated.asked("trl-vllm")
     for metric in ("loss", "grad_norm"):
         ours, theirs = (colocated.metric(f"{run}-vllm", metric) for run in ("skip", "trl"))
-        record_property(metric, f"{max(abs(a - b) for a, b in zip(ours, theirs, strict=True)):.1e} apart")
+        print(metric, f"{max(abs(a - b) for a, b in zip(ours, theirs, strict=True)):.1e} apart")
         assert ours == pytest.approx(theirs, rel=1e-3, abs=1e-6) and len(ours) == 5
     assert sum(colocated.metric("skip-vllm", "groups/rows_computed")) < 16 * 5
 
@@ -105,21 +105,21 @@ RUBRICS = ["Is it right?", {"right": ("Is it right?", 2.0), "brief": 1.0}]
 
 
 @pytest.mark.parametrize("rubric", RUBRICS, ids=["sentence", "criteria"])
-def test_a_judge_gives_verdicts_by_structured_output(server, short, rubric, record_property):
+def test_a_judge_gives_verdicts_by_structured_output(server, short, rubric):
     scores, metrics, columns = asked(judge, server, rubric=rubric, request=short)
     assert len(scores) == 8 and None not in scores, columns["judge/reason"]
     assert all(0 <= score <= 1 for score in scores)
     assert metrics["judge/failures"] == 0 and metrics["judge/calls"] >= 8
-    record_property("scores", [round(score, 2) for score in scores])
+    print("scores", [round(score, 2) for score in scores])
 
 
 @pytest.mark.parametrize("swaps", [1, 2])
-def test_a_ranking_gives_verdicts_by_structured_output(server, short, swaps, record_property):
+def test_a_ranking_gives_verdicts_by_structured_output(server, short, swaps):
     scores, metrics, columns = asked(ranking, server, count=4, rubric="Which is best?", swaps=swaps, request=short)
     assert len(scores) == 4 and None not in scores, columns["ranking/reason"]
     assert all(0 <= score <= 1 for score in scores)
     assert metrics["ranking/failures"] == 0
-    record_property("scores", [round(score, 2) for score in scores])
+    print("scores", [round(score, 2) for score in scores])
 
 
 @pytest.mark.parametrize("request_", [{"max_tokens": 48}, {"temperature": 1.0}], ids=["cut off", "at random"])

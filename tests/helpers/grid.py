@@ -113,17 +113,21 @@ def compare(setting: Setting, folder: Path) -> list[Comparison]:
     return found
 
 
+def compare_settings(folder: Path) -> dict[str, list[Comparison]]:
+    """Return the comparisons of this rank, by the name of the setting."""
+    return {setting.name: compare(setting, folder) for setting in RANKS}
+
+
 def compare_on_two_ranks(folder: Path) -> dict[str, list[Comparison]]:
     """Return the comparisons of both ranks together, by the name of the setting."""
-    own = folder / "compare_settings"
-    own.mkdir()
+    (folder / "runs").mkdir()
     for kind in {setting.model for setting in RANKS}:
-        save_model(kind, own / kind)  # here, because only the first of several ranks would
-    ranks = run_on_two_ranks(["compare_settings"], folder)["compare_settings"]
-    return {name: [*map(join, *(rank[name] for rank in ranks))] for name in ranks[0] if name != "world_size"}
+        save_model(kind, folder / "runs" / kind)  # here, because only the first of several ranks would
+    one, other = run_on_two_ranks(compare_settings, folder)
+    return {name: [*map(join, one[name], other[name])] for name in one}
 
 
-def join(one: list, other: list) -> Comparison:
+def join(one: Comparison, other: Comparison) -> Comparison:
     """Return the comparison of two ranks: the larger difference and norm, and the sums of the counts."""
     mode, *highest = one[:3]
     counts = [sum(pair) for pair in zip(one[3:], other[3:], strict=True)]

@@ -56,7 +56,7 @@ def run_server(*arguments: str, url: str) -> Iterator[None]:
 
 
 SPAWN, FRESH = map(multiprocessing.get_context, ("spawn", "forkserver"))
-FRESH.set_forkserver_preload(["helpers.two_ranks"])
+FRESH.set_forkserver_preload(["helpers.ranks"])
 
 
 def fork_fresh(target: Callable[..., None], *arguments: Any) -> BaseProcess:

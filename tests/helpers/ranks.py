@@ -1,42 +1,60 @@
-"""Runs on two ranks, on one machine or as if on two, and functions on ranks that are forked from the test."""
+"""Functions and tests that run on two ranks, on one machine or as if on two, and functions on forked ranks."""
 
+import functools
 import gc
 import importlib
-import json
+import inspect
 import multiprocessing
 import os
+import pickle
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 import torch.distributed as dist
 from accelerate import PartialState
+from trl import GRPOConfig, GRPOTrainer
 
+from helpers.models import save_layer
 from helpers.processes import find_free_port, fork_fresh
+from helpers.runs import small_config
+from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, Reward, demo
 
 
-def launch_on_two_ranks(
-    scenarios: Sequence[str], folder: Path, script: str = "two_ranks", machines: int = 1
-) -> list[int | None]:
-    """
-    Run scenarios of a module in `tests/helpers`, one after another in the same two processes, and return their exit codes.
+def on_two_ranks(scenario: Callable | None = None, *, machines: int = 1) -> Any:
+    """Make a test of a function that checks in two processes, given a folder that both have, what each of them sees."""
+    if scenario is None:
+        return functools.partial(on_two_ranks, machines=machines)
 
-    With two machines, each process is the first of its own. Every scenario has a folder, in which each rank leaves what it
-    saw. What the ranks print is in `folder`.
-    """
+    def test(tmp_path):
+        run_on_two_ranks(scenario, tmp_path, machines=machines)
+
+    test.scenario, test.__name__, test.__doc__ = scenario, scenario.__name__, scenario.__doc__
+    return pytest.mark.slow(test)
+
+
+def run_on_two_ranks(target: Callable, folder: Path, *arguments: Any, machines: int = 1) -> list[Any]:
+    """Return what `target(folder, *arguments)` returns on each rank. What the ranks print is next to the folder."""
+    codes = launch_on_two_ranks(target, folder, *arguments, machines=machines)
+    assert codes == [0, 0], f"{codes}\n" + "\n".join(file.read_text()[-4000:] for file in folder.glob("rank-*"))
+    return [pickle.loads((folder / f"returned-{rank}").read_bytes()) for rank in range(2)]
+
+
+def launch_on_two_ranks(target: Callable, folder: Path, *arguments: Any, machines: int = 1) -> list[int | None]:
+    """Call a function in two processes, each of which can be the first of its machine, and return their exit codes."""
     port, ranks = find_free_port(), []
-    for scenario in scenarios:
-        (folder / scenario).mkdir(exist_ok=True)
+    (folder / "runs").mkdir(exist_ok=True)
     try:
         for rank in range(2):
             place = {"RANK": rank, "LOCAL_RANK": rank % (2 // machines), "LOCAL_WORLD_SIZE": 2 // machines}
             place |= {"WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-            place = {name: str(value) for name, value in place.items()}
-            ranks.append(fork_fresh(_run_scenarios, scenarios, folder, script, place))
+            known = (target.__module__, target.__name__, str(Path(inspect.getfile(target)).parent))
+            ranks.append(fork_fresh(_run_target, *known, folder, arguments, place))
         end = time.monotonic() + 600
         while any(rank.exitcode is None for rank in ranks) and time.monotonic() < end:
             time.sleep(0.1)
@@ -48,41 +66,56 @@ def launch_on_two_ranks(
             rank.kill()
 
 
-def run_on_two_ranks(
-    scenarios: Sequence[str], folder: Path, script: str = "two_ranks", machines: int = 1
-) -> dict[str, list[dict]]:
-    """Run scenarios as `launch_on_two_ranks` does, and return what each rank saw in each of them."""
-    codes = launch_on_two_ranks(scenarios, folder, script, machines)
-    assert codes == [0, 0], f"{codes}\n" + "\n".join(file.read_text()[-4000:] for file in folder.glob("rank-*"))
-    return {scenario: read_ranks(folder / scenario) for scenario in scenarios}
-
-
-def _run_scenarios(scenarios: Sequence[str], folder: Path, script: str, place: dict[str, str]) -> None:
-    os.environ.update(place)
-    with open(folder / f"rank-{os.environ['RANK']}", "w") as said:
+def _run_target(module: str, name: str, path: str, folder: Path, arguments: tuple, place: dict[str, Any]) -> None:
+    os.environ.update({key: str(value) for key, value in place.items()})
+    with open(folder / f"rank-{place['RANK']}", "w") as said:
         os.dup2(said.fileno(), 1)
         os.dup2(said.fileno(), 2)
     gc.freeze()  # TRL collects garbage after each run
     torch.set_num_threads(1)
+    sys.path.append(path)
+    target = getattr(importlib.import_module(module), name)
+    save_layer()  # before the ranks join, since then only the first one would save
     dist.init_process_group("gloo")
-    known = vars(importlib.import_module(f"helpers.{script}"))
-    for scenario in scenarios:
-        write_rank(folder / scenario, known[scenario](folder / scenario))
+    assert dist.get_world_size() == 2
+    try:
+        returned = getattr(target, "scenario", target)(folder / "runs", *arguments)
+    except Exception as error:  # the values of variables, as pytest prints them for other tests
+        print(*traceback.TracebackException.from_exception(error, capture_locals=True).format(), file=sys.stderr)
+        raise
+    (folder / f"returned-{place['RANK']}").write_bytes(pickle.dumps(returned))
     dist.barrier()
     sys.stderr.flush()
     os._exit(0)  # threads of gloo that are at work while Python closes may abort it
 
 
-def write_rank(folder: Path, seen: dict) -> None:
-    """Leave what this rank saw."""
-    world = {"world_size": dist.get_world_size()}
-    (folder / f"{dist.get_rank()}.json").write_text(json.dumps({**world, **seen}))
+def gather(value: Any) -> list[Any]:
+    """Return the values of both ranks."""
+    values = [None, None]
+    dist.all_gather_object(values, value)
+    return values
 
 
-def read_ranks(folder: Path) -> list[dict]:
-    seen = [json.loads((folder / f"{rank}.json").read_text()) for rank in range(2)]
-    assert [one["world_size"] for one in seen] == [2, 2]
-    return seen
+def config(folder: Path, cls: type = FilteredGRPOConfig, **options: Any) -> Any:
+    """Six rows a rank and groups of four: the second of three groups straddles the ranks."""
+    return small_config(folder, cls, **{"per_device_train_batch_size": 6, "per_device_eval_batch_size": 6, **options})
+
+
+def trainer_of(
+    cls: type, folder: Path, funcs: Any, data: Any = None, size: int = 32, model: Any = None, **options: Any
+):
+    args = config(folder, FilteredGRPOConfig if cls is FilteredGRPOTrainer else GRPOConfig, **options)
+    if isinstance(funcs, Reward) and cls is GRPOTrainer:
+        args.reward_weights, funcs = funcs.weights, funcs.rewards
+    if data is None:
+        data = demo.arithmetic("train", size=size).add_column("rate", [row % 5 / 4 for row in range(size)])
+    return cls(model or save_layer(), funcs, args=args, train_dataset=data, eval_dataset=data.select(range(6)))
+
+
+def have_one_model(trainer: Any) -> bool:
+    """Return whether both ranks have the same finite weights."""
+    one, other = gather(torch.cat([parameter.detach().flatten() for parameter in trainer.model.parameters()]))
+    return torch.equal(one, other) and bool(one.isfinite().all())
 
 
 def run_on_forked_ranks(target: Callable[[int], Any], count: int = 2) -> list[Any]:

@@ -1,14 +1,18 @@
 """Runs with tools and environments: gradients with masked results, dead groups, resampling, records, outcomes."""
 
+from functools import partial
+
 import pytest
+import torch.distributed as dist
 
 from helpers.agents import TURNS, Sums, add, half_by_turns, lookup, script_turns
 from helpers.gradients import ARGUMENTS, compare_drop, compare_skip, train_for_gradients
 from helpers.models import save_layer
-from helpers.ranks import run_on_two_ranks
+from helpers.ranks import config as config_of_ranks
+from helpers.ranks import gather, have_one_model, on_two_ranks
 from helpers.reward_functions import first_summand
 from helpers.runs import get_metric
-from trl_grpo_rewards import FilteredGRPOTrainer, boxed, environment, gate, reward, shortest, tool_errors, turns
+from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, environment, gate, reward, shortest, tool_errors, turns
 from trl_grpo_rewards.records.files import read_records
 
 
@@ -20,10 +24,14 @@ def scripted(monkeypatch):
 TOOLS = {"tools": [add, lookup]}
 
 
-def train(config, problems, rewards, **options):
+def build(config, problems, rewards, **options):
     options = TURNS | options
     arguments = {name: options.pop(name) for name in ARGUMENTS if name in options}
-    trainer = FilteredGRPOTrainer(save_layer(), rewards, args=config(**options), train_dataset=problems, **arguments)
+    return FilteredGRPOTrainer(save_layer(), rewards, args=config(**options), train_dataset=problems, **arguments)
+
+
+def train(config, problems, rewards, **options):
+    trainer = build(config, problems, rewards, **options)
     trainer.train()
     return trainer, list(read_records(trainer.args.output_dir))
 
@@ -188,45 +196,6 @@ def test_groups_are_known_and_resampled_although_each_rollout_has_its_own_prompt
     assert [message["content"] for message in records[0]["prompt"]] != [""]
 
 
-# --- two ranks
-
-
-@pytest.fixture(scope="module")
-def seen(tmp_path_factory):
-    """What each rank saw in each of these scenarios."""
-    scenarios = ("gradients", "environments", "resampled")
-    return run_on_two_ranks(scenarios, tmp_path_factory.mktemp("ranks"), "two_ranks_of_agents")
-
-
-@pytest.mark.slow
-def test_ranks_have_trls_gradient_with_masked_results(seen):
-    for rank in seen["gradients"]:
-        assert max(rank["skip"]) <= 1e-6 and max(rank["drop"]) <= 1e-6
-
-
-@pytest.mark.slow
-def test_ranks_score_groups_next_to_environments(seen):
-    one, other = seen["environments"]
-    assert one == other and len(one["lines"]) == 6
-    for line in one["lines"]:
-        counts = [sum(message["role"] == "tool" for message in text) for text in line["completions"]]
-        assert line["rewards"]["most_calls"] == [40.0 + (count == max(counts)) for count in counts]
-        assert line["outcome"] == "boxed" and [*line["rewards"]] == ["most_calls", "shortest", "boxed", "Sums"]
-        worked = [any(m["role"] == "tool" and m["content"].isdigit() for m in text) for text in line["completions"]]
-        assert [score == -1 for score in line["rewards"]["shortest"]] == [not one for one in worked]
-    assert any(score > -1 for line in one["lines"] for score in line["rewards"]["shortest"])
-    assert one["error"].startswith("On several ranks, a grouped reward cannot read environments, because they never")
-
-
-@pytest.mark.slow
-def test_ranks_resample_with_tools_and_environments(seen):
-    one, other = seen["resampled"]
-    assert one == other
-    for run in (one["tools"], one["environment"]):
-        assert run["equal"] and run["computed"] == [12.0] * 2 and max(run["rounds"]) >= 1
-        assert min(run["live"].count(step) for step in (1, 2)) >= 3 and max(run["roles"]) >= 3
-
-
 def test_a_call_that_is_nested_deeply_is_recorded_and_training_goes_on(config, problems, monkeypatch):
     levels = 420
 
@@ -242,3 +211,75 @@ def test_a_call_that_is_nested_deeply_is_recorded_and_training_goes_on(config, p
     )
     calls = [one for record in records for one in record["completions"] if "tool_calls" in one[0]]
     assert trainer.state.global_step == 1 and calls and "<dict>" in str(calls[0])
+
+
+# --- two ranks
+
+
+@reward(grouped=True)
+def most_calls(prompt: str, messages: list[list[dict]]) -> list[float]:
+    """1 for the completions of the group with the most results, and the number of completions as a check."""
+    counts = [sum(message["role"] == "tool" for message in one) for one in messages]
+    return [float(count == max(counts)) + 10 * len(counts) for count in counts]
+
+
+@reward(grouped=True)
+def forbidden(completions: list[str], environments: list) -> list[float]:
+    return [0.0] * len(completions)
+
+
+def start(folder, rewards, **options):
+    script_turns(pytest.MonkeyPatch())
+    trainer = build(partial(config_of_ranks, folder), demo.arithmetic("train", size=32), rewards, **options)
+    trainer.train()
+    dist.barrier()
+    return trainer
+
+
+@on_two_ranks
+def test_ranks_have_trls_gradient_with_masked_results(folder):
+    """Groups straddle the ranks."""
+    script_turns(pytest.MonkeyPatch())
+    problems, make = demo.arithmetic("train", size=64), partial(config_of_ranks, folder)
+    options = {**TURNS, **TOOLS, "max_steps": 2}
+    for loss in ("dapo", "grpo"):
+        found = compare_skip(make, problems, (half_by_turns,), **options, loss_type=loss, dtype="float64")
+        assert found <= 1e-6
+    assert compare_drop(make, problems, (half_by_turns,), **options) <= 1e-6
+
+
+@on_two_ranks
+def test_ranks_score_groups_next_to_environments(folder):
+    """A gate by what an environment knows, across the ranks."""
+    rewards = (
+        0.1 * most_calls() + gate(shortest(boxed()), by=environment("calls", low=0, high=1), otherwise=-1) + boxed()
+    )
+    start(folder, rewards, environment_factory=Sums, max_steps=2, log_completions=True)
+    (file,) = folder.glob("*/groups/*.jsonl")
+    lines = [*read_records(file)]
+    for line in lines:
+        counts = [sum(message["role"] == "tool" for message in text) for text in line["completions"]]
+        assert line["rewards"]["most_calls"] == [40.0 + (count == max(counts)) for count in counts]
+        assert line["outcome_reward"] == "boxed"
+        assert [*line["rewards"]] == ["most_calls", "shortest", "boxed", "Sums"]
+        worked = [any(m["role"] == "tool" and m["content"].isdigit() for m in text) for text in line["completions"]]
+        assert [score == -1 for score in line["rewards"]["shortest"]] == [not one for one in worked]
+    assert len(lines) == 6 and any(score > -1 for line in lines for score in line["rewards"]["shortest"])
+    with pytest.raises(
+        ValueError, match="On several ranks, a grouped reward cannot read environments, because they never"
+    ):
+        start(folder, forbidden() + boxed(), environment_factory=Sums)
+
+
+@on_two_ranks
+def test_ranks_resample_with_tools_and_environments(folder):
+    for name, arguments in {"tools": TOOLS, "environment": {"environment_factory": Sums}}.items():
+        options = {"zero_variance": "drop", "max_resample_rounds": 20, "max_steps": 2, "learning_rate": 0.01}
+        options |= {"zero_variance_by": "outcome", "outcome_reward": "half_by_turns", "output_dir": str(folder / name)}
+        trainer = start(folder, [half_by_turns], **options, **arguments)
+        rounds, lines = get_metric(trainer, "resample_rounds"), [*read_records(folder / name)]
+        assert have_one_model(trainer) and gather(rounds) == [rounds, rounds] and max(rounds) >= 1
+        assert get_metric(trainer, "rows_computed") == [12.0] * 2
+        live = [line["step"] for line in lines if line["outcome"] == "live"]
+        assert min(live.count(step) for step in (1, 2)) >= 3
+        assert max(len(one) for line in lines for one in line["completions"]) >= 3

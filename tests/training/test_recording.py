@@ -4,8 +4,6 @@ import datetime
 import itertools
 import json
 import math
-import resource
-import shutil
 import threading
 from pathlib import Path
 
@@ -89,15 +87,6 @@ def test_the_record_of_a_group_says_what_was_sampled_and_how_it_was_scored(recor
     assert last["mean"] == 0.625 and last["spread"] == 1.25
 
 
-@pytest.mark.parametrize(
-    "options, missing",
-    [({"group_records_text": False}, {"prompt", "completions"}), ({"group_records_ids": False}, {"completion_ids"})],
-)
-def test_only_what_the_options_ask_for_is_written(config, options, missing):
-    (one, _), (other, _) = record(Recorder(config(**options)), sample()), record(Recorder(config()), sample())
-    assert {*other} - {*one} == missing
-
-
 def test_without_threads_records_are_written_at_once_and_only_once(recorder, monkeypatch):
     def refuse(thread):
         raise RuntimeError("can't start new thread")
@@ -110,13 +99,6 @@ def test_without_threads_records_are_written_at_once_and_only_once(recorder, mon
     end_step(recorder)
     recorder.thread.shutdown()  # what a thread was still to do
     assert steps(recorder) == [1, 2, 3]
-
-
-def test_without_records_nothing_is_written(config):
-    recorder = Recorder(config(group_records=False))
-    recorder.record(1, sample(), [0.0] * 4)
-    recorder.flush()
-    assert not Path(recorder.args.output_dir).exists()
 
 
 def test_the_main_process_writes_the_groups_of_all_ranks(tmp_path):
@@ -167,46 +149,6 @@ def test_the_thread_works_on_one_generation_at_a_time(recorder):
     assert order[:2] == [1, 1]  # the second call returned only after the first generation was written
     recorder.flush()
     assert order == [1, 1, 2, 2] and steps(recorder) == [1, 2]
-
-
-def test_each_training_starts_a_run_of_its_own(recorder):
-    for finished in (0, 2):
-        begin(recorder, finished)
-        for step in (finished + 1, finished + 2, finished + 3):
-            recorder.write(step, [RECORD])
-        recorder.flush()
-    assert [(record["run"], record["step"]) for record in read_records(recorder.args.output_dir)] == [
-        (1, 1), (1, 2), (2, 3), (2, 4), (2, 5),
-    ]  # fmt: skip
-    files = sorted(Path(recorder.args.output_dir, "groups").iterdir())
-    assert [json.loads(file.read_text().splitlines()[0])["first_step"] for file in files] == [1, 3]
-
-
-def test_a_folder_that_is_removed_costs_the_records_in_it(recorder):
-    recorder.write(1, [RECORD])
-    recorder.flush()
-    shutil.rmtree(recorder.args.output_dir)
-    recorder.write(2, [RECORD])
-    end_step(recorder)
-    assert steps(recorder) == [2]
-
-
-def test_a_full_disk_does_not_stop_the_run(recorder, caplog):
-    unlimited, ceiling = resource.getrlimit(resource.RLIMIT_FSIZE)
-    recorder.write(1, [RECORD])
-    end_step(recorder)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (200, ceiling))
-    try:
-        for step in (2, 3):
-            recorder.write(step, [RECORD | {"columns": {"text": "long " * 100}}])
-            end_step(recorder)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (unlimited, ceiling))
-    recorder.write(4, [RECORD])
-    end_step(recorder)
-    (record,) = caplog.records
-    assert "Group records cannot be written to" in record.message and "File too large" in record.message
-    assert steps(recorder) == [1, 4] and "not complete records" not in caplog.text
 
 
 def test_a_record_that_cannot_be_made_is_logged_once_and_counted(recorder, caplog):

@@ -18,7 +18,6 @@ from helpers.changes import CHANGES, compare_changes, double_advantages, subclas
 from helpers.gradients import train_for_gradients
 from helpers.marks import slow_except
 from helpers.paths import ROOT
-from helpers.ranks import run_on_two_ranks
 from helpers.reward_functions import all_dead, half_dead
 from helpers.runs import get_metric
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo
@@ -205,13 +204,3 @@ def test_the_examples_of_the_documentation_train_what_they_train_with_trl(config
     theirs = define(example.replace("from trl_grpo_rewards", "from trl").replace("Filtered", ""))
     found, trainer, _ = compare_changes(config, problems, theirs, define(example))
     assert found <= 1e-6 and max(get_metric(trainer, "dead")) > 0
-
-
-# --- two ranks
-
-
-@pytest.mark.slow
-def test_changes_have_the_gradient_of_trl_on_two_ranks(tmp_path):
-    for rank in run_on_two_ranks(["changes"], tmp_path, "two_ranks_of_rows")["changes"]:
-        assert len(rank["differences"]) == 8 and max(rank["differences"].values()) <= 1e-6
-        assert rank["advantages"] == pytest.approx([one + 0.5 for one in rank["of TRL"]])

@@ -215,19 +215,6 @@ def test_without_args_the_defaults_name_the_run(problems, monkeypatch, tmp_path)
     assert trainer.args.output_dir == "model-GRPO" and trainer.zero_variance == "skip"
 
 
-def test_auto_trains_as_trl_and_skip_is_refused_where_dead_groups_have_a_gradient(config, problems, caplog):
-    options = {"loss_type": "bnpo"}
-    with pytest.raises(ValueError, match="loss_type='bnpo' gives them a gradient"):
-        FilteredGRPOTrainer("no/model", boxed(), args=config(**options, zero_variance="skip"), train_dataset=problems)
-    trainer = trained(config, problems, scripted(*[0.7] * 4, *range(4)), **options)
-    assert trainer.zero_variance == "keep" and trainer.args.zero_variance == "auto"
-    (line,) = [record.message for record in caplog.records if record.name == "trl_grpo_rewards.training.trainer"]
-    assert (
-        "keeps TRL's behaviour: the denominator of loss_type='bnpo' gives groups of equal rewards a gradient." in line
-    )
-    assert logged(trainer, "groups/rows_computed") == [8.0] and logged(trainer, "groups/rows_kept") == [4.0]
-
-
 @pytest.mark.slow
 def test_the_outcome_reward_may_decide_which_groups_are_dead(config, problems):
     right = [1, 1, 1, 1, 0, 0, 0, 0]
@@ -258,15 +245,6 @@ def rightness(completion: str) -> float:
 @reward
 def stylishness(completion: str) -> float:
     return 0.0
-
-
-def test_a_run_that_needs_an_outcome_warns_where_no_reward_says_what_is_right(config, problems, caplog):
-    for outcome, count in ((None, 1), ("stylishness", 0)):
-        args = config(selective=True, outcome_reward=outcome)
-        FilteredGRPOTrainer(demo.MODEL, stylishness(), args=args, train_dataset=problems)
-        said = [record.message for record in caplog.records if record.name == "trl_grpo_rewards.training.validation"]
-        assert len(said) == count and all("The first one, 'stylishness', is used." in line for line in said)
-        caplog.clear()
 
 
 def test_arguments_are_checked_before_the_model_loads(config, problems):

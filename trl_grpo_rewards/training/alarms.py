@@ -88,19 +88,16 @@ class PartingAlarm:
         steps[-1][1].extend(totals)
         steps[-1][2].extend(scores)
         found = find_parting([Point(one, fmean(paid), fmean(seen)) for one, paid, seen in steps])
-        if found is not None:
-            self.partings[name] = found
-            if self.args.process_index == 0:
-                logger.warning(describe_parting(name, found))
-
-
-def describe_parting(name: str, parting: Parting) -> str:
-    return (
-        f"The total parts from {name!r}, which has weight 0, at about step {parting.since}: until step {parting.seen}, the "
-        f"total went from {parting.trained[0]:.2f} to {parting.trained[1]:.2f}, and {name!r} from {parting.witness[0]:.2f} "
-        f"to {parting.witness[1]:.2f}. The model may have found what pays without being better. Read the completions of the "
-        f"records from step {parting.since} on."
-    )
+        if found is None:
+            return
+        self.partings[name] = found
+        if self.args.process_index == 0:
+            logger.warning(
+                f"The total parts from {name!r}, which has weight 0, at about step {found.since}: until step {found.seen}, "
+                f"the total went from {found.trained[0]:.2f} to {found.trained[1]:.2f}, and {name!r} from "
+                f"{found.witness[0]:.2f} to {found.witness[1]:.2f}. The model may have found what pays without being better. "
+                f"Read the completions of the records from step {found.since} on."
+            )
 
 
 class StopOnWarning(TrainerCallback):

@@ -1,5 +1,6 @@
 """The options of the trainer, and the checks of their combinations."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Self, get_args
@@ -26,6 +27,12 @@ def option(default: Any, help: str) -> Any:
     return field(default=default, metadata={"help": help})
 
 
+def read_first_sentences(docstring: str) -> dict[str, str]:
+    """Return the first sentence about each argument as plain text."""
+    found = re.findall(r"^ {8}(\w+) \(.*\):\n((?: {12}.*\n)+)", docstring, re.MULTILINE)
+    return {name: re.split(r"(?<=\.)\s", " ".join(text.split()).replace("`", ""))[0] for name, text in found}
+
+
 @dataclass
 class FilteredGRPOConfig(GRPOConfig):
     """
@@ -33,11 +40,11 @@ class FilteredGRPOConfig(GRPOConfig):
 
     Args:
         zero_variance (`str`, *optional*, defaults to `"auto"`):
-            What happens to dead groups, which are groups whose rewards are all equal. `"skip"`: the model is not run on
-            them, and the gradient is the one that TRL computes if their advantages are exactly 0. `"drop"`: they are
-            also left out of the loss's denominator, its KL term and its entropy bonus, as if they had not been sampled.
-            `"keep"`: they are trained on, as in TRL. `"auto"`: `"skip"` if that keeps TRL's gradient, otherwise
-            `"keep"`, and the log names the option that rules out `"skip"`.
+            What happens to dead groups, whose rewards are all equal: `"skip"` does not run the model on them, `"drop"` also
+            leaves them out of the objective, `"keep"` trains on them as TRL does, and `"auto"` is `"skip"` if that keeps TRL's
+            gradient, otherwise `"keep"`. With `"skip"`, the gradient is the one that TRL computes if their advantages are
+            exactly 0. With `"drop"`, the loss's denominator, its KL term and its entropy bonus are as if they had not been
+            sampled. The log names the option that rules out `"skip"`.
         packing (`bool`, *optional*, defaults to `True`):
             Whether passes over the model compute each prompt once, and take rows of similar lengths together, so that few of
             their tokens are padding. This changes the time, and not the gradient. A micro-batch then has as many rows as fit
@@ -68,8 +75,8 @@ class FilteredGRPOConfig(GRPOConfig):
             pass rate of each prompt, from 0 to 1 (None where it is not known), or the output folder of an earlier run
             with group records.
         unscored (`str`, *optional*, defaults to `"term"`):
-            What happens to a completion that some rewards have scored and others have not. `"term"`: a None counts as 0
-            in the total, as in TRL. `"row"`: the completion is left out if any reward of non-zero weight is None. With
+            What happens to a completion that some rewards have scored and others have not: a None counts as 0 in the total,
+            as in TRL (`"term"`), or the completion is left out if any reward of non-zero weight is None (`"row"`). With
             both, it is left out if all rewards of non-zero weight are None, and in TRL only if all rewards are.
         group_records (`bool`, *optional*, defaults to `True`):
             Whether to write a line of JSON for every sampled group to files in `output_dir/groups`.
@@ -80,49 +87,20 @@ class FilteredGRPOConfig(GRPOConfig):
             about 5.3 bytes per token. Rewards that count tokens need them when the records are scored again.
     """
 
-    zero_variance: Literal["auto", "skip", "drop", "keep"] = option(
-        default="auto",
-        help="What happens to groups whose rewards are all equal: 'skip' does not run the model on them, 'drop' also "
-        "leaves them out of the objective, and 'keep' trains on them as TRL does. 'auto' is 'skip' if that keeps "
-        "TRL's gradient, otherwise 'keep'.",
-    )
-    packing: bool = option(
-        default=True,
-        help="Whether each prompt goes through the model once, and rows of similar lengths together, so that few tokens "
-        "are padding.",
-    )
-    zero_variance_tolerance: float = option(
-        default=1e-6, help="Largest difference between the rewards of a dead group."
-    )
-    outcome_reward: str | None = option(
-        default=None,
-        help="Name of the reward that says which completions are right. Default: the first reward that is registered as "
-        "an outcome, else the environment's own reward, else the first reward.",
-    )
-    zero_variance_by: Literal["total", "outcome"] = option(
-        default="total",
-        help="What decides which groups are dead: the weighted total, or the outcome reward alone.",
-    )
-    max_resample_rounds: int = option(
-        default=0, help="Maximum number of rounds in which fresh prompts replace dead groups."
-    )
-    selective: bool = option(default=False, help="Whether to prefer prompts whose next group is likely to be live.")
-    selective_prior: str | None = option(
-        default=None,
-        help="For selective: a column with expected pass rates, or the output folder of an earlier run.",
-    )
-    unscored: Literal["term", "row"] = option(
-        default="term",
-        help="What happens if one reward gives None and another scores the same completion: the None counts as 0 "
-        "('term'), or the completion is left out ('row').",
-    )
-    group_records: bool = option(
-        default=True, help="Whether to write a line of JSON for every group in output_dir/groups."
-    )
-    group_records_text: bool = option(
-        default=True, help="Whether these lines contain the texts of prompts and completions."
-    )
-    group_records_ids: bool = option(default=True, help="Whether these lines contain the token ids of completions.")
+    about = read_first_sentences(__doc__ or "")
+    zero_variance: Literal["auto", "skip", "drop", "keep"] = option("auto", about["zero_variance"])
+    packing: bool = option(True, about["packing"])
+    zero_variance_tolerance: float = option(1e-6, about["zero_variance_tolerance"])
+    outcome_reward: str | None = option(None, about["outcome_reward"])
+    zero_variance_by: Literal["total", "outcome"] = option("total", about["zero_variance_by"])
+    max_resample_rounds: int = option(0, about["max_resample_rounds"])
+    selective: bool = option(False, about["selective"])
+    selective_prior: str | None = option(None, about["selective_prior"])
+    unscored: Literal["term", "row"] = option("term", about["unscored"])
+    group_records: bool = option(True, about["group_records"])
+    group_records_text: bool = option(True, about["group_records_text"])
+    group_records_ids: bool = option(True, about["group_records_ids"])
+    del about
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
         for name in options:

@@ -21,8 +21,8 @@ from .config import FilteredGRPOConfig
 PLACE_COLUMN = "trl_grpo_rewards_place"
 """Column with the index of a prompt in the dataset. Rewards and records do not see it."""
 
-STATE_FILE, OLD_STATE_FILE = "prompts.npz", "prompts.json"
-"""The file in a checkpoint with the state of the stream, and the file in checkpoints of version 0.2.0."""
+STATE_FILE = "prompts.npz"
+"""The file in a checkpoint with the state of the stream."""
 
 MAX_SKIPS = 9
 """Maximum number of times in a row that a prompt is skipped. The next time, it is drawn."""
@@ -75,11 +75,6 @@ class PromptStream:
 
     def load(self, folder: Path) -> None:
         """Restore the state of a checkpoint, if there is one: a run that drew no prompts itself has written none."""
-        if (folder / OLD_STATE_FILE).exists():
-            raise CheckpointMismatch(
-                f"The checkpoint in {folder} must have the position among the prompts in {STATE_FILE}; it has the file "
-                f"{OLD_STATE_FILE} of version 0.2.0. Resume it with that version, or start a new run from its weights."
-            )
         if not (folder / STATE_FILE).exists():
             return
         with np.load(folder / STATE_FILE) as file:
@@ -107,13 +102,7 @@ class PromptStream:
 
 
 class SelectiveStream(PromptStream):
-    """
-    Rows in the same order as in [`PromptStream`]. Most rows whose next group is unlikely to be live are skipped.
-
-    The counts of right and wrong completions of a prompt, with the recent pass rate of all prompts as one more completion,
-    are the parameters of a beta distribution of its pass rate. A prompt is drawn with the square of the probability that
-    its next group has both, and always after [`MAX_SKIPS`] skips in a row, and as long as nothing is known about it.
-    """
+    """Rows of [`PromptStream`], each drawn with the square of the probability that its next group is live."""
 
     def __init__(self, size: int, seed: int, shuffle: bool, group: int, prior: np.ndarray | None = None) -> None:
         super().__init__(size, seed, shuffle)
@@ -143,6 +132,7 @@ class SelectiveStream(PromptStream):
         """Return the probability that the next group of a prompt has right and wrong completions, or 1 if not known."""
         if not self.counts[:, row].any():
             return 1.0
+        # The parameters of a beta distribution: right and wrong completions, and the recent pass rate as one more.
         counts: list[float] = (self.counts[:, row] + self.pool / self.pool.sum()).tolist()
         same = [math.prod((one + drawn) / (sum(counts) + drawn) for drawn in range(self.group)) for one in counts]
         return 1.0 - sum(same)  # `same` has the probabilities that all completions are right, and that all are wrong

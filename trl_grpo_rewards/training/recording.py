@@ -137,6 +137,7 @@ def describe_run(
     weights = [*(weights or ())]
     weights += [1.0] * (len(reward_funcs) - len(weights))
     rewards = [function for function in reward_funcs if isinstance(function, Reward)]
+    held_out = eval_dataset if isinstance(eval_dataset, dict) else {"": eval_dataset}
     is_expression = len(rewards) == len(reward_funcs) > 0
     if is_expression:
         text = str(add(tuple(zip(weights, rewards, strict=True))))
@@ -149,18 +150,12 @@ def describe_run(
         "modules": sorted({*list_reward_modules(rewards)}),
         "model": model.config._name_or_path or type(model).__name__,
         "dataset": describe_dataset(dataset),
-        "held_out": count_rows(eval_dataset),
+        "held_out": {name: len(part) for name, part in held_out.items() if hasattr(part, "__len__")},
         "options": {name: hide_secrets(value) for name, value in args.to_dict().items()},
         "ranks": args.world_size,
         "device": torch.cuda.get_device_name(args.device) if args.device.type == "cuda" else args.device.type,
         "versions": {"python": platform.python_version(), **{name: find_version(name) for name in PACKAGES}},
     }
-
-
-def count_rows(dataset: Any) -> dict[str, int]:
-    """Return the number of rows of each dataset for evaluation by its name, which is empty if there is only one."""
-    parts = dataset if isinstance(dataset, dict) else {"": dataset}
-    return {name: len(part) for name, part in parts.items() if hasattr(part, "__len__")}
 
 
 def describe_readiness(rewards: Iterable[Any]) -> dict[str, str]:

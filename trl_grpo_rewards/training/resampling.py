@@ -1,8 +1,7 @@
 """Resampling: dead groups of a batch are replaced by live groups of other prompts."""
 
 import math
-from collections.abc import Callable, Collection
-from functools import partial
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +11,9 @@ from accelerate.utils import gather_object
 from torch import Tensor
 
 from .groups import Generation
-from .packing import Packer
 from .placement import copy_row, spread_groups
 from .prompts import PLACE_COLUMN, PromptStream
 from .rows import TensorBatch, TensorRow
-
-
-Sample = Callable[[list[dict[str, Any]]], tuple[TensorBatch, Generation, list[int]]]
-"""Samples completions of this rank's rows. Returns TRL's batch, the generation, and the prompts of all groups."""
-
-Draw = Callable[..., list[dict[str, Any]]]
-"""Draws `count` prompts that are not among those to `avoid`, and returns the rows of this rank."""
 
 
 class Resampler:
@@ -32,9 +23,9 @@ class Resampler:
     These are kept only if TRL computes log-probabilities when it samples, by which the loss weights them. All ranks take part.
     """
 
-    def __init__(self, sample: Sample, draw: Draw, packer: Packer, accelerator: Accelerator, max_rounds: int) -> None:
-        self.sample, self.draw, self.packer, self.accelerator = sample, draw, packer, accelerator
-        self.max_rounds = max_rounds
+    def __init__(self, trainer: Any, prompts: PromptStream) -> None:
+        self.trainer, self.prompts, self.packer = trainer, prompts, trainer._packer
+        self.accelerator: Accelerator = trainer.accelerator
         self.surplus = list[tuple[int, list[TensorRow]]]()  # prompts of groups, and the rows of them on this rank
 
     def fill(
@@ -49,13 +40,14 @@ class Resampler:
         kept += [row for _, own in carried for row in own]
         asked = asked.union(prompt for prompt, _ in carried)
         found = alive + len(carried)
-        while found < wanted and rounds < self.max_rounds:
+        while found < wanted and rounds < self.trainer.args.max_resample_rounds:
             missing = wanted - found
             count = min(math.ceil(missing * (sampled + 1) / (alive + 1)), wanted)  # expected to fill the batch
-            inputs = self.draw(count=count, avoid=asked)
+            data, size = self.trainer.train_dataset, self.trainer.num_generations
+            inputs = draw_rows(self.prompts, data, count, size, self.accelerator, avoid=asked)
             if not inputs:
                 break
-            more, generation, prompts = self.sample(inputs)
+            more, generation, prompts = self.trainer._sample(inputs)
             live = generation.live_groups
             used, fresh = live & (live.cumsum(0) <= missing), self.packer.unstack(more)
             kept += select_rows_of(fresh, generation, used)
@@ -134,18 +126,3 @@ def draw_others(stream: PromptStream, count: int, avoid: Collection[int]) -> lis
             rows.append(row)
     stream.skipped = 1.0 - tried / (stream.position - before) if tried else 0.0
     return rows
-
-
-def build_resampler(trainer: Any, prompts: PromptStream | None) -> Resampler | None:
-    """Return the resampler of a trainer that draws these prompts, or None if dead groups are not replaced."""
-    rounds = trainer.args.max_resample_rounds
-    if prompts is None or not rounds:
-        return None
-    draw = partial(
-        draw_rows,
-        prompts,
-        trainer.train_dataset,
-        num_generations=trainer.num_generations,
-        accelerator=trainer.accelerator,
-    )
-    return Resampler(trainer._sample, draw, trainer._packer, trainer.accelerator, rounds)

@@ -36,7 +36,7 @@ from .groups import (
 from .packing import LOGPS_ARGUMENTS, Logps, MetricMeans, build_packer, pad_gathered, skip_constant
 from .prompts import PLACE_COLUMN, PlacedRows, SelectiveStream, build_prompts, build_sampler, read_prior
 from .recording import Recorder, complete_card, describe_run
-from .resampling import build_resampler
+from .resampling import Resampler
 from .rows import TensorBatch
 from .trees import Positioned, score_tree
 from .trl_members import check_attributes, check_trl, find_changes, replace_members
@@ -134,7 +134,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self._generation: Generation | None = None  # from `_generate` until `_sample` takes it
         self._prompts = build_prompts(args, self.train_dataset, prior, has_prompts=train_dataset is not None)
         self._packer = build_packer(self, self.zero_variance, has_aux_loss=self.aux_loss_enabled)
-        self._resampler = build_resampler(self, self._prompts)
+        self._resampler = Resampler(self, self._prompts) if self._prompts and args.max_resample_rounds else None
         self._means = MetricMeans(args.importance_sampling_level == "sequence")
 
     def _resolve(self, changes: dict[str, str]) -> None:
