@@ -292,7 +292,7 @@ def read_steps(source: Path, log: list[dict[str, Any]]) -> Iterator[tuple[int, d
             groups = read_table(folder / f"completions_{entry['step']:05d}.parquet")
             before, texts = texts, [(group.columns.get("prompts"), group.columns["completions"]) for group in groups]
             is_new = texts != before and entry["step"] not in evaluated  # whose evaluation overwrites the table
-            records = [describe_group(*one, entry, weights) for one in enumerate(groups)] if is_new else []
+            records = [describe_logged_group(*one, entry, weights) for one in enumerate(groups)] if is_new else []
             yield last + 1, entry, [*filter(is_record, records)]
             last = entry["step"]
 
@@ -324,7 +324,9 @@ def find_weights(log: list[dict[str, Any]]) -> dict[str, float]:
     return dict(pairs) if rank == sum(used) and error <= EXACT else {}
 
 
-def describe_group(place: int, group: Group, entry: dict[str, Any], weights: dict[str, float]) -> dict[str, Any]:
+def describe_logged_group(
+    place: int, group: Group, entry: dict[str, Any], weights: dict[str, float]
+) -> dict[str, Any]:
     """Return the record of a group in a table. The first reward in the table decides which completions are right."""
     scores = {name: drop_infinite(values) for name, values in group.columns.items() if name in list_means(entry)}
     columns = {name: make_readable(values) for name, values in group.columns.items() if name not in scores}

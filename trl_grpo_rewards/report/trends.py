@@ -101,7 +101,7 @@ class RunStatistics:
         self.weights |= record.get("weights") or {}
         self.outcome = self.outcome or find_outcome_reward(record)
         self.sizes[size] += 1
-        self.groups.extend(first or step, step, 1, describe_group(record, size))
+        self.groups.extend(first or step, step, 1, tabulate_group(record, size))
         if first is None:
             self.completions.extend(step, step, max(size, 1), list_scores(record))
 
@@ -202,7 +202,7 @@ def list_scores(record: dict[str, Any]) -> dict[str, Iterable[Any] | None]:
     return found
 
 
-def describe_group(record: dict[str, Any], size: int) -> dict[str, Iterable[Any]]:
+def tabulate_group(record: dict[str, Any], size: int) -> dict[str, Iterable[Any]]:
     """Return the values of a group, under the names of metrics where there are such. Of kinds, one is 1, and others are 0."""
     passes, covariances, outcome = read_passes(record), compute_covariances(record), record.get("outcome")
     means = {name: keep_finite(scores) for name, scores in record["rewards"].items()}
