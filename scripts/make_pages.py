@@ -184,7 +184,7 @@ def describe_commands() -> str:
     for command, what in cli.COMMANDS.items():
         usage = show_help(command)
         is_shown = "the job:\n" in text
-        usage, *own = usage.split("options:\n  --help ") if is_shown else [usage]
+        usage, *own = usage.split("options:\n  -h, --help ") if is_shown else [usage]
         text += f"## `{command}`: {what.split(';')[0]}\n\n```text\n{usage.strip()}\n```\n\n"
         if own:
             options = re.findall(r"^  --.*\n(?:   .*\n)*", own[0], flags=re.MULTILINE)
