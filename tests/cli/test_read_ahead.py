@@ -26,7 +26,7 @@ MISTAKES = [
     *((f"train {line}", said) for line, said in [
         ("--config gsm8", "Did you mean --config gsm8k? --config must be a YAML file or the name of a recipe; there is"),
         ("--config wrong.yaml", "'--max_step=2' in the recipe is not an option. Did you mean --max_steps?"),
-        ("--config typed.yaml", "--learning_rate: invalid float value: 'fast'. trl-grpo-rewards train --help lists the options."),
+        ("--config typed.yaml", "--learning_rate: it must be a number of at least 0; got 'fast'. trl-grpo-rewards train --help lists the options."),
         ("--config torn.yaml", "The recipe 'torn.yaml' is not valid YAML: while parsing a flow sequence in"),
         ("--config", "--config: expected one argument. trl-grpo-rewards train --help lists the options."),
         ("--config gsm8k --rewards boxd()", "There is no reward 'boxd'. Did you mean 'boxed'?"),
@@ -39,6 +39,8 @@ MISTAKES = [
         ("--output_dir used", "The output directory 'used' contains an earlier run, which a new run would overwrite."),
         ("--import ./mine.py", "There is no module './mine.py' in "),
         ("--temperature 0", "--temperature: it must be a number above 0; got '0'. trl-grpo-rewards train --help lists the options."),
+        ("--beta -1", "--beta: it must be a number of at least 0; got '-1'."),
+        ("--learning_rate inf", "--learning_rate: it must be a number of at least 0; got 'inf'."),
         ("--num_generations many", "--num_generations: it must be a whole number above 0; got 'many'."),
         ("--loss_type grppo", "--loss_type: it cannot be 'grppo'. Did you mean grpo"),
         ("--unscored=no", "--unscored: it must be one of term, row; got 'no'. trl-grpo-rewards train --help lists"),
@@ -137,9 +139,11 @@ def test_the_table_has_what_the_parser_of_trl_accepts(command):
     [
         lambda file, patch: file.unlink(),
         lambda file, patch: file.write_bytes(file.read_bytes()[:-9]),
+        lambda file, patch: file.write_text("[]"),
         lambda file, patch: patch.setattr(read_ahead, "version", lambda name: f"{name} 99"),
+        lambda file, patch: patch.setattr(read_ahead.os, "geteuid", lambda: 12345),
     ],
-    ids=["none", "cut off", "other versions"],
+    ids=["none", "cut off", "a list", "other versions", "another owner"],
 )  # fmt: skip
 def test_a_table_of_another_installation_is_written_anew(cache, command, monkeypatch, spoil):
     (file,) = cache.rglob("options-*.json")

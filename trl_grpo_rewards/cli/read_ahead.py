@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import json
+import math
 import os
 import re
 import sys
@@ -48,22 +49,25 @@ POSITIVE = (
 ).split()
 """Options of TRL that must be above 0, which TRL finds when it trains, or never."""
 
+NOT_NEGATIVE = ("beta", "learning_rate", "eval_prompts")
+"""Options that must be at least 0."""
+
 
 def load_options(command: str) -> list[Option]:
     """Return the options of a job from a table, which TRL's parser writes if there is none for these versions."""
     file, key = find_table()
-    try:
-        table = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        table = {}
-    if table.get("key") != key:
-        from .job import list_options  # imports torch and TRL
+    is_own = file.exists() and file.stat().st_uid == getattr(os, "geteuid", int)()  # a folder may be shared
+    with contextlib.suppress(OSError, ValueError, TypeError, LookupError):  # a file may be damaged
+        table = json.loads(file.read_text(encoding="utf-8")) if is_own else {}
+        if table["key"] == key:
+            return [Option(*one) for one in table[command]]
+    from .job import list_options  # imports torch and TRL
 
-        table = {"key": key, **{name: list_options(name) for name in DESCRIPTIONS}}
-        with contextlib.suppress(OSError):
-            file.parent.mkdir(parents=True, exist_ok=True)
-            with replace_file(file) as new:
-                json.dump(table, new)
+    table = {"key": key, **{name: list_options(name) for name in DESCRIPTIONS}}
+    with contextlib.suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with replace_file(file) as new:
+            json.dump(table, new)
     return [Option(*one) for one in table[command]]
 
 
@@ -89,11 +93,12 @@ def choose(known: Sequence[str], value: str) -> str:
     )
 
 
-def read_positive(read: Callable[[str], float], value: str) -> float:
+def read_number(read: Callable[[str], float], is_positive: bool, value: str) -> float:
     with contextlib.suppress(ValueError):
-        if (number := read(value)) > 0:
+        if 0 < (number := read(value)) < math.inf or (number == 0 and not is_positive):
             return number
-    raise argparse.ArgumentTypeError(f"it must be a {'whole ' * (read is int)}number above 0; got {value!r}")
+    bound = "above 0" if is_positive else "of at least 0"
+    raise argparse.ArgumentTypeError(f"it must be a {'whole ' * (read is int)}number {bound}; got {value!r}")
 
 
 def build_parser(command: str, options: Sequence[Option], *, shows_all: bool = True) -> CommandParser:
@@ -119,7 +124,8 @@ def build_parser(command: str, options: Sequence[Option], *, shows_all: bool = T
         values = ",".join(option.choices[:2] if option.choices == TRUTHS else option.choices)
         metavar = f"{{{values}}}" if 0 < len(values) <= SHORT else "NUMBER" if option.kind in KINDS else "TEXT"
         read: Any = partial(choose, option.choices) if option.choices else KINDS.get(option.kind)
-        read = partial(read_positive, read) if option.name in POSITIVE else read
+        if option.name in (*POSITIVE, *NOT_NEGATIVE):
+            read = partial(read_number, read, option.name in POSITIVE)
         form: dict[str, Any] = {"nargs": option.nargs, "metavar": metavar, "type": read}
         form |= {"action": "extend"} if option.nargs == "+" else {"const": "true"} if option.nargs == "?" else {}
         shown = option.help if option.nargs != 0 and (shows_all or option.section in OWN) else None
