@@ -281,3 +281,19 @@ def test_a_name_belongs_to_one_module():
 def test_the_factory_documents_itself():
     assert brackets.__doc__ == "1 if there are citations."
     assert repr(brackets) == "<reward brackets>"
+
+
+def test_what_is_left_over_is_passed_as_the_dataset_has_it():
+    @reward
+    def left_over_of_one(completion: str, log_extra, **rest):
+        log_extra(column="rest", value=rest)
+        return 1.0
+
+    @reward(grouped=True)
+    def left_over_of_group(completions: list[str], **rest):
+        return [float(rest["completion"] == 7 and rest["prompts"] == "p")] * len(completions)
+
+    columns = {"prompts": ["p"], "completions": ["a"], "messages": [1], "prompt": [5], "completion": [7]}
+    table = left_over_of_one().explain(**columns)
+    assert table.logged["left_over_of_one/rest"] == [{"messages": 1, "prompt": 5}]
+    assert left_over_of_group()(**columns) == [1.0]

@@ -41,14 +41,17 @@ class Kind:
 
     def find_source(self, name: str) -> str:
         """Return the column behind a parameter."""
-        return name if self.lists is None or name not in READERS else READERS[name][0]
+        return READERS[name][0] if self.has_reader(name) else name
 
     def read(self, name: str, values: Sequence[Any]) -> Any:
         """Return what a parameter gets of the values of its column."""
         if self.lists is None:
             return values
-        _, read = READERS.get(name, ("", lambda value: value))
+        read = READERS[name][1] if self.has_reader(name) else lambda value: value
         return [read(value) for value in values] if name in self.lists else read(values[0])
+
+    def has_reader(self, name: str) -> bool:
+        return self.lists is not None and name in READERS and name not in self.foreign
 
 
 KINDS = {
@@ -200,7 +203,7 @@ class Batch:
         """Return the data of rows by the names of parameters. A function can log even if the trainer passed no hooks."""
         data: dict[str, Any] = {
             **self.hooks,
-            "log_extra": functools.partial(self.log_extra, rows=rows, is_single=kind.is_single),
+            "log_extra": functools.partial(self.log_value if kind.is_single else self.log_extra, rows=rows),
             "log_metric": self.log_metric,
         }
         for name in names:
@@ -208,10 +211,13 @@ class Batch:
                 data[name] = kind.read(name, take(self.columns[column], rows))
         return data
 
-    def log_extra(self, column: str, values: Any, rows: Sequence[int] | None = None, is_single: bool = False) -> None:
-        """Log the values of some rows, by default of all, or the one value of a single row."""
+    def log_extra(self, column: str, values: Sequence[Any], rows: Sequence[int] | None = None) -> None:
+        """Log the values of some rows, by default of all."""
         places = self.rows if rows is None else take(self.rows, rows)
-        self.log.write("/".join((*self.path, column)), places, [values] if is_single else values)
+        self.log.write("/".join((*self.path, column)), places, values)
+
+    def log_value(self, column: str, value: Any, rows: Sequence[int]) -> None:
+        self.log_extra(column, [value], rows)
 
     def log_metric(self, metric: str, value: float) -> None:
         if "log_metric" in self.hooks:

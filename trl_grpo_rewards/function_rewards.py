@@ -340,14 +340,15 @@ class FunctionReward(Reward):
         """Return the scores of rows by one call of the function, given the scores and columns among the options."""
         factory, kind = self.factory, KINDS[self.factory.kind]
         names = {p.name for p in factory.data}
-        rest = {*batch.columns, *kind.rest} - kind.foreign - names - {*self.options} if factory.takes_kwargs else set()
-        available = batch.get_data(kind, rows, names | rest)
+        rest = {*batch.columns, *kind.rest} - names - {*self.options} if factory.takes_kwargs else set()
+        available = batch.get_data(kind, rows, names if kind.is_single else names | rest)
         given: dict[Any, Any] = {one: kind.read("", take(values, rows)) for one, values in columns.items()}
         for reward, scores in inner.items():
             given[reward] = scores[rows[0]] if kind.is_single else take(scores, rows)
         arguments = {p.name: self._find_value(p, available) for p in factory.data} | fill_in(self.options, given)
         if factory.takes_kwargs:
-            arguments[factory.takes_kwargs] = {name: value for name, value in available.items() if name in rest}
+            row = {name: batch.columns[name][rows[0]] for name in rest - kind.foreign} if kind.is_single else available
+            arguments[factory.takes_kwargs] = {name: value for name, value in row.items() if name in rest}
         bound = inspect.BoundArguments(factory.own_signature, OrderedDict(arguments))
         returned = factory.function(*bound.args, **bound.kwargs)
         returned = await returned if factory.is_async else returned

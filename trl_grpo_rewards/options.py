@@ -164,6 +164,8 @@ def fill_in(value: Any, data: Mapping[Any, Any]) -> Any:
 
 
 def format_annotation(annotation: Any) -> str:
+    if get_origin(annotation) in (Union, UnionType):
+        return " | ".join("None" if one is NoneType else format_annotation(one) for one in get_args(annotation))
     return (
         annotation.__name__ if isinstance(annotation, type) else re.sub(r"\b(?:\w+\.)+(?=[A-Z])", "", str(annotation))
     )
@@ -192,6 +194,8 @@ def has_type(value: Any, annotation: Any) -> bool:
         return value in inner
     if origin is Callable:
         return callable(value)
+    if origin in (set, frozenset):
+        return isinstance(value, (set, frozenset)) and all(has_type(one, inner[0]) for one in value)
     if annotation is float:
         return isinstance(value, Real) and not isinstance(value, bool)
     if annotation is int:

@@ -178,6 +178,8 @@ EXAMPLES = {
 
 def check_trait(trait: str, value: Any, is_result: bool = False) -> None:
     """Check the type of what is declared for a trait, or of what a declared function returns."""
+    if trait not in TYPES:
+        raise TypeError(f"reward() has no trait {trait!r}. Choose one of {', '.join(TYPES)}.")
     expected = get_args(TYPES[trait])[-1] if is_result else TYPES[trait]
     if not has_type(value, expected):
         raise TypeError(

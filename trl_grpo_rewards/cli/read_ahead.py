@@ -45,7 +45,7 @@ KINDS: dict[str, Any] = {"int": int, "float": float}
 
 POSITIVE = (
     "temperature per_device_train_batch_size per_device_eval_batch_size gradient_accumulation_steps num_generations "
-    "num_iterations max_completion_length"
+    "num_iterations steps_per_generation max_completion_length"
 ).split()
 """Options of TRL that must be above 0, which TRL finds when it trains, or never."""
 
