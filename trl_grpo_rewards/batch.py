@@ -30,12 +30,11 @@ READERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
 class Kind:
     """What the functions of one kind score, and how they get the data of the rows of one call."""
 
-    scores: str  # as an error says it, as the next one
-    own: str
+    scores: str  # what one call scores, in the words of an error
+    own: str  # its usual parameters, in the words of an error
     foreign: frozenset[str]  # parameters that only other kinds can have
-    lists: frozenset[str] | None = (
-        frozenset()
-    )  # parameters that have a value of each row; None if all do, as TRL passes them
+    # Parameters that have a value of each row; None if all do, as TRL passes them
+    lists: frozenset[str] | None = frozenset()
     rest: tuple[str, ...] = ()  # what `**kwargs` gets in addition to columns
     is_single: bool = False  # whether they return one score for one row
 

@@ -103,7 +103,7 @@ class ChatServer(Scripted, LocalServer):
             request.send(self.answer_chat(body, message, key))
 
     def refuse(self, body: dict) -> dict | None:
-        """What a server says that does not know a field, or has no room for so many tokens, in the words of known ones."""
+        """The error of a server that does not know a field, or has no room for so many tokens, worded as real servers do."""
         for name in self.script.get("refuses", ()):
             if name in body and self.script.get("pydantic"):
                 return {"detail": [{"type": "extra_forbidden", "loc": ["body", name], "input": body}]}

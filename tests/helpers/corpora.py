@@ -52,7 +52,7 @@ CHEATS = select(read_corpus("programs/cheats.txt"))
 
 DIALOGUE = read_corpus("programs/pipe_cheats.txt")
 """Programs that attack the dialogue with tests of `add`: forged ones take over the descriptors, and others return, raise or
-define what should pass a test. Entries that are marked as `tests` are tests, none of which any of them passes."""
+define what should pass a test. Entries that are marked as `tests` are tests. No program passes any of them."""
 
 ATTACKS = read_corpus("sandbox/attack_programs.txt")
 """Programs that attack the machine. Each prints HARM if it believes that it has succeeded.

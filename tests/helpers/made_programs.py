@@ -6,7 +6,7 @@ from helpers.corpora import read_corpus
 
 
 FUNCTIONS, PIECES = {}, {}
-"""Ways to write each name, of which the first is right and some others are, and pieces of tests for it."""
+"""Ways to write each name, and pieces of tests for it. The first way is right; some of the others are, too."""
 
 for entry in read_corpus("programs/made_programs.txt"):
     (FUNCTIONS if entry.marks == ["function"] else PIECES).setdefault(entry.name, []).append(entry.program)
