@@ -84,6 +84,8 @@ def test_every_place_names_the_same_version():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert heading.split(" - ") == [version, str(citation["date-released"])] and str(citation["version"]) == version
     assert f"Version {version.rpartition('.')[0]} " in (ROOT / "SECURITY.md").read_text()
+    if os.environ.get("GITHUB_REF_TYPE") == "tag":  # what the workflow is about to publish
+        assert os.environ["GITHUB_REF_NAME"] == f"v{version}"
     assert [one["name"] for one in citation["authors"]] == [one["name"] for one in PROJECT["authors"]]
     assert citation["license"] == PROJECT["license"] == "Apache-2.0"
     assert "Apache License" in (ROOT / "LICENSE").read_text()
@@ -110,11 +112,16 @@ def test_the_readme_names_the_oldest_versions():
 
 def test_the_forms_and_the_workflow_are_complete():
     (workflow,) = (ROOT / ".github" / "workflows").iterdir()
-    steps = yaml.safe_load(workflow.read_text())["jobs"]["checks"]["steps"]
+    jobs = yaml.safe_load(workflow.read_text())["jobs"]
+    steps = jobs["checks"]["steps"]
     assert ".ci/run" in [step.get("run") for step in steps]
     (upload,) = [step for step in steps if "upload-artifact" in step.get("uses", "")]
     (run,) = [step for step in steps if step.get("run") == ".ci/run"]
     assert upload["with"]["path"] == run["env"]["ARTIFACTS"] and "$ARTIFACTS" in (ROOT / ".ci" / "run").read_text()
+    download, publish = jobs["publish"]["steps"]
+    assert jobs["publish"]["needs"] == "checks" and jobs["publish"]["permissions"] == {"id-token": "write"}
+    assert download["with"]["name"] == upload["with"]["name"]
+    assert publish["with"] == {"packages-dir": f"{download['with']['path']}/dist/"}
     for form in (ROOT / ".github" / "ISSUE_TEMPLATE").glob("[!c]*.yml"):
         fields = yaml.safe_load(form.read_text())
         assert fields["name"] and fields["description"]

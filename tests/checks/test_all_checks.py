@@ -247,7 +247,7 @@ def test_what_the_rewards_read_is_listed(rewards, read):
     assert check(rewards, make_problems("1", "2"))[0].lines == [
         str(rewards),
         f"2 prompts; columns that the rewards read: {read}",
-        "The dataset looks like a number or formula as the answer: boxed().",
+        "Each row has a number or formula as the answer: boxed() fits.",
     ]
 
 

@@ -80,7 +80,7 @@ def test_some_rows_may_accept_one_text_only():
 
 def test_the_check_suggests_and_warns_where_nothing_reads_the_answer():
     data = demo.arithmetic(size=8)
-    assert suggest_for(data) == ("The dataset looks like a number or formula as the answer: boxed().", "solution")
+    assert suggest_for(data) == ("Each row has a number or formula as the answer: boxed() fits.", "solution")
     for rewards, warned in (
         (boxed(), False), (answer() + tags("think"), False), (tags("think"), True), (code(), True),
     ):  # fmt: skip
@@ -103,4 +103,4 @@ def test_other_columns_are_not_read():
     data = Dataset.from_dict({"prompt": ["?"] * 3, "solution": ["B"] * 3, "image": [broken] * 3}, features=features)
     with pytest.raises(Exception, match="cannot identify image"):
         data[0]
-    assert suggest_for(data)[0].endswith(": choice().")
+    assert suggest_for(data)[0].endswith(": choice() fits.")

@@ -44,7 +44,7 @@ def test_the_remedy_for_a_column_is_an_option_unless_the_reward_names_it(command
     fitting = "boxed(solution='final_answer')"
     for rewards, column, remedy in [
         ("boxed()", "solution", "Name the column: --solution_column final_answer."),
-        ("boxed(solution='gold')", "gold", f"Name it: {fitting}. The dataset looks like a number or formula as the answer: {fitting}."),
+        ("boxed(solution='gold')", "gold", f"Name it: {fitting}. Each row has a number or formula as the answer: {fitting} fits."),
     ]:  # fmt: skip
         lacking = f"error: Reward 'boxed' needs the column '{column}'; found 'final_answer', 'prompt'. {remedy}"
         assert last_line(command(*job, "--rewards", rewards)) == lacking

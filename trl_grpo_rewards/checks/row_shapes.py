@@ -29,7 +29,7 @@ Row = Mapping[str, Any]
 class Shape:
     """A shape of rows."""
 
-    name: str  # what the rows are, after "the dataset looks like"
+    name: str  # what a row has
     columns: tuple[str, ...]  # usual names of the one that decides; with none, rows have no such column
     fits: Callable[[Any, Row], bool]
     reward: str  # its expression, with `{column}` in the place of the column
@@ -137,7 +137,7 @@ SHAPES = (
         lambda value, row: isinstance(value, str),
         "judge(model='MODEL', rubric='Is it correct?', reference=True, solution='{column}') + 0.1 * overlap(solution='{column}')",
     ),
-    Shape("prompts without an answer", (), lambda value, row: True, "ranking(model='MODEL', rubric='Which is best?')"),
+    Shape("a prompt without an answer", (), lambda value, row: True, "ranking(model='MODEL', rubric='Which is best?')"),
 )
 """The shapes, the most specific first."""
 
@@ -155,4 +155,4 @@ def suggest_for(dataset: "Dataset") -> tuple[str, str]:
     read = [column for column in dataset.column_names if column in read_columns]
     rows = dataset.select(range(min(READ_ROWS, len(dataset)))).select_columns(read) if read else [{}]
     shape, column, expression = suggest_reward([dict(row) for row in rows])
-    return f"The dataset looks like {shape.name}: {expression}.", column
+    return f"Each row has {shape.name}: {expression} fits.", column
