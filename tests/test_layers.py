@@ -79,7 +79,7 @@ def test_every_module_has_a_direct_test():
     tested = cache(find_tested)
     untested = {module for module in MODULES if module not in tested(TESTS.joinpath(*module.split(".")[:-1]))}
     programs = {module for module in MODULES if module.endswith("__main__")}  # they are run, not imported
-    elsewhere = {"bridges", "verify.solutions", "training.async_grpo"}  # in test_readings.py and test_removed.py
+    elsewhere = {"verify.solutions"}  # in test_readings.py
     elsewhere |= {f"mathematics.kinds.{name}" for name in ("commands", "expressions")}  # in tests/verify/cases.txt
     assert untested - programs <= elsewhere
 

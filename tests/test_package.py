@@ -29,7 +29,7 @@ print(*sys.modules)
 for folder in sys.argv[1:]:
     package = importlib.import_module(f"trl_grpo_rewards{folder}")
     for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
-        if not module.ispkg and not module.name.endswith(("__main__", "judging.client", ".bridges")):
+        if not module.ispkg and not module.name.endswith(("__main__", "judging.client")):
             importlib.import_module(module.name)
             print(module.name, *sys.modules)
 """
@@ -64,7 +64,7 @@ import trl_grpo_rewards as ours
 
 print(ours.FilteredGRPOTrainer.__name__)
 for module in pkgutil.walk_packages(ours.__path__, "trl_grpo_rewards."):
-    if not module.name.endswith(("__main__", ".bridges", ".async_grpo", ".client")) and ".inside" not in module.name:
+    if not module.name.endswith(("__main__", ".client")) and ".inside" not in module.name:
         importlib.import_module(module.name)
         print(module.name)
 """

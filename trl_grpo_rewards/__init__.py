@@ -11,7 +11,6 @@ from .expressions import Reward
 from .options import Column, column
 from .parsing import parse
 from .registry import reward
-from .removed import REMOVED
 from .rewards import *
 from .scores import ScoreTable
 
@@ -39,8 +38,6 @@ __all__ += rewards.__all__
 
 
 def __getattr__(name: str) -> Any:
-    if name in REMOVED:
-        raise ImportError(REMOVED[name])
     if name not in ("FilteredGRPOConfig", "FilteredGRPOTrainer", "StopOnWarning"):
         close = get_close_matches(name, __all__, n=1, cutoff=0.8)
         if close and find_spec(f"{__name__}.{name}") is None:

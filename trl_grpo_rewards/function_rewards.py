@@ -23,7 +23,6 @@ from .options import (
     has_type,
     is_same_option,
 )
-from .removed import REMOVED
 from .scores import Score, read_scores
 from .traits import Form, ReadColumn, check_trait
 
@@ -120,8 +119,6 @@ class RewardFactory(Generic[Options]):
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         for option in kwargs:
             if option not in self.__signature__.parameters or option == self.args_option:
-                if (removed := f"{self.__name__}.{option}") in REMOVED:
-                    raise TypeError(REMOVED[removed])
                 close = get_close_matches(option, self.__signature__.parameters, n=1)
                 remedy = f"Did you mean '{close[0]}'?" if close else "Choose one of these."
                 if option in {p.name for p in self.data}:

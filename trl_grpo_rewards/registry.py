@@ -17,7 +17,6 @@ from .batch import KINDS
 from .errors import describe_plain, name_callable
 from .expressions import Reward, read_operand
 from .function_rewards import FunctionKind, Options, RewardFactory, describe_uncalled, is_coroutine
-from .removed import REMOVED
 from .traits import Traits, check_trait
 
 
@@ -260,8 +259,6 @@ def find_factory(name: str) -> RewardFactory:
     if name in offered:
         factory: RewardFactory = offered[name].load()
         return factory
-    if name in REMOVED:
-        raise ValueError(REMOVED[name])
     names = sorted({*REGISTRY, *offered})
     close = get_close_matches(name, names, n=1)
     suggestion = f"Did you mean '{close[0]}'?" if close else "If it is a text, write it in quotes."

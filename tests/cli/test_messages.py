@@ -183,7 +183,7 @@ def test_wandb_without_a_key_is_named_before_anything_loads(command, monkeypatch
         ("--eval_strategy steps --metric_for_best_model accuracy --eval_prompts 1", "metric_for_best_model must be a metric of the evaluation; got 'accuracy'. Set it to one of eval_rewards/accuracy/mean, ev"),
         ("--resume_from_checkpoint true", "'out' contains no complete checkpoint. Pass --resume_from_checkpoint auto, which continues from the"),
         ("--dataset-name json --data_files p.jsonl", "The dataset 'p.jsonl' needs --model_name_or_path, because"),
-        ("--dataset_streaming", "A command reads the whole dataset. Leave out --dataset_streaming, or"),
+        ("--dataset_streaming", "'--dataset_streaming' on the command line is not an option. A command reads"),
         ("--import nothing_here", "There is no module 'nothing_here' in "),
     ],
 )  # fmt: skip

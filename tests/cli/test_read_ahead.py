@@ -35,7 +35,6 @@ MISTAKES = [
         ("--report_to wandbb", "--report_to: it cannot be 'wandbb'. Did you mean wandb"),
         ("--data_files none.jsonl", "There is no file 'none.jsonl' in "),
         ("--dataset_name demo.arithmetik", "Did you mean --dataset_name demo.arithmetic? There is no dataset 'demo.ari"),
-        ("--dataset_name reasoning_gym:countdown", "--dataset_name reasoning_gym:... was removed: examples/reasoning_gym"),
         ("--output_dir used", "The output directory 'used' contains an earlier run, which a new run would overwrite."),
         ("--import ./mine.py", "There is no module './mine.py' in "),
         ("--temperature 0", "--temperature: it must be a number above 0; got '0'. trl-grpo-rewards train --help lists the options."),

@@ -304,17 +304,6 @@ def test_options_that_cannot_work_are_refused(options):
         code(**options)
 
 
-@pytest.mark.parametrize(
-    ("backend", "file"),
-    [("hf", "hf_sandbox"), ("http://localhost:8080", "fusion_sandbox"), ("https://x/y", "fusion_sandbox")],
-)
-def test_a_back_end_that_is_now_an_example_is_named(backend, file):
-    with pytest.raises(ValueError, match=f"copy examples/{file}.py, and set backend='{file}:"):
-        code(backend=backend)
-    with pytest.raises(TypeError, match="programs are Python"):
-        code(language="cpp")
-
-
 class Scripted:
     """A back end of a user: it fails for some programs, and never ends for others."""
 

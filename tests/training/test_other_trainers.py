@@ -202,8 +202,3 @@ def test_the_asynchronous_trainer_trains_on_a_sum_and_on_criteria_of_rows(
     for entry in history:
         assert 1.2 <= entry[f"rewards/{rewards.name}"] <= 2.25
         assert 0.5 < entry["rewards/instructions"] < 1 and 0 < entry["rewards/judge"] < 1
-
-
-def test_what_was_removed_says_what_to_use_instead():
-    with pytest.raises(ImportError, match="rewards still work there, and FilteredGRPOTrainer leaves out dead groups"):
-        from trl_grpo_rewards.training.async_grpo import drop_dead_groups  # noqa: F401

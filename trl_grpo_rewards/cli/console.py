@@ -26,7 +26,6 @@ from ..errors import describe_reward_error
 from ..expressions import Reward
 from ..parsing import parse
 from ..registry import wrap_function
-from ..removed import REMOVED
 from ..scores import make_visible
 
 
@@ -45,11 +44,6 @@ OWN = ("the job", "the trainer of this package (FilteredGRPOConfig)")
 
 TRUTHS = ["true", "false", "yes", "no", "t", "f", "y", "n", "1", "0"]
 """The values of a switch that the parser of transformers accepts."""
-
-GONE = REMOVED | {
-    "dataset_streaming": "A command reads the whole dataset. Leave out --dataset_streaming, or use FilteredGRPOTrainer in Python."
-}
-"""Options that there are elsewhere, such as in TRL's scripts, with what to do instead."""
 
 LEAST_SIMILARITY = 0.8
 """Smallest similarity of an unknown option to one that is suggested for it. At 0.6, `--json` suggests `--epsilon`."""
@@ -128,8 +122,9 @@ class CommandParser(argparse.ArgumentParser):
                 remedy = f"Write {known[name]}."
             elif not name.startswith("-"):
                 remedy = "Write the option before it, such as --rewards, and put a value with spaces in quotes."
-            removed = GONE.get(name.lstrip("-").replace("-", "_"))
-            end(f"error: {removed or f'{unknown[0]!r} {place} is not an option. {remedy}'}", MISUSED)
+            if name == "--dataset_streaming":
+                remedy = "A command reads the whole dataset: leave it out, or use FilteredGRPOTrainer in Python."
+            end(f"error: {unknown[0]!r} {place} is not an option. {remedy}", MISUSED)
         return options
 
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..demo import arithmetic, programs, requests
 from ..files import choose_last_checkpoint, describe_fault, list_checkpoints, read_state
-from ..removed import REMOVED
 
 
 if TYPE_CHECKING:
@@ -117,8 +116,6 @@ def name_format(name: str | None, data_files: Sequence[str] | str | None) -> tup
     if name == "":
         raise ValueError("--dataset_name is empty. Give the name of a dataset on the hub, a local folder, or a file.")
     if name is not None and name not in BUNDLED and not Path(name).exists():
-        if name.startswith("reasoning_gym:"):
-            raise ValueError(REMOVED["reasoning_gym"])
         if "/" not in name and (close := get_close_matches(name, BUNDLED, n=1, cutoff=0.8)):
             raise ValueError(f"Did you mean --dataset_name {close[0]}? There is no dataset {name!r} in this package.")
         if find_ending(name) in FORMATS:

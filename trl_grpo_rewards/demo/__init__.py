@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from ..removed import REMOVED
 from .tasks import CODER, is_in_split, make_dataset, programs, requests
 
 
@@ -108,11 +107,3 @@ def arithmetic(
         )
     rows = [{"prompt": write_question(*one), "solution": str(calculate(*one))} for one in problems]
     return make_dataset("arithmetic", rows)
-
-
-if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> None:
-        if name == "reasoning":
-            raise ImportError(REMOVED[name])
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

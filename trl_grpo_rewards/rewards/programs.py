@@ -22,7 +22,6 @@ from ..programs.examination import MAX_TRIED, examine_programs, find_cheat, find
 from ..programs.formats import COMPANION_COLUMNS, read_tests
 from ..programs.row_verdicts import MODULES, ProgramVerdict, keeps_apart, try_program
 from ..registry import reward
-from ..removed import REMOVED
 from ..sandbox.local import LocalSandbox, get_local_sandbox
 from ..sandbox.packages import list_top_level
 from ..sandbox.protocol import Limits, Sandbox, SandboxFailed, Status
@@ -100,8 +99,6 @@ class Backend:
 
 
 def check_code(backend: str, python: str | None, packages: tuple[str, ...]) -> None:
-    if backend == "hf" or backend.startswith(("http://", "https://")):
-        raise ValueError(REMOVED["code.backend=hf" if backend == "hf" else "code.backend=http"])
     is_local = backend == "local"
     for is_valid, given, remedy in (
         (

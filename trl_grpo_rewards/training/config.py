@@ -3,12 +3,11 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Self, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from trl import GRPOConfig
 
 from ..records.dead_groups import Rule
-from ..removed import REMOVED
 
 
 ROW_MEANS = ("grpo", "sapo", "dr_grpo", "luspo")
@@ -102,13 +101,6 @@ class FilteredGRPOConfig(GRPOConfig):
     group_records_ids: bool = option(True, about["group_records_ids"])
     del about
 
-    def __new__(cls, *args: Any, **options: Any) -> Self:
-        for name in options:
-            if name in REMOVED and name not in cls.__dataclass_fields__:  # a subclass may have a field of this name
-                raise TypeError(REMOVED[name])
-        config: Self = super().__new__(cls)
-        return config
-
     def __post_init__(self) -> None:
         falls = self.lr_scheduler_type in ("reduce_lr_on_plateau", "greedy")  # which expect of the same metric to fall
         if (self.load_best_model_at_end or self.save_strategy == "best") and not falls:
@@ -144,9 +136,6 @@ def choose_metric(args: FilteredGRPOConfig) -> str | None:
     """Return the metric of the best checkpoint. Where low is better, the default is TRL's, the loss."""
     is_named = args.metric_for_best_model is not None or args.greater_is_better is False
     return args.metric_for_best_model if is_named else Unnamed("eval_reward")
-
-
-FilteredGRPOConfig.__new__.__wrapped__ = FilteredGRPOConfig.__init__  # type: ignore[attr-defined]  # what help shows
 
 
 def describe_group_size(args: FilteredGRPOConfig, is_eval: bool = False) -> str | None:
