@@ -69,7 +69,7 @@ def server(chat_server):
     """The scripted judge of chat_server.py, of which nothing is known yet."""
     from trl_grpo_rewards.judging import client, failures
 
-    for known in (client.STRUCTURED_OUTPUT, failures.FAILED_ONCE, failures.WARNED, client.ACCEPTED_NAMES):
+    for known in (client.ACCEPTED, failures.FAILED_ONCE, failures.WARNED):
         known.clear()
     return chat_server()
 

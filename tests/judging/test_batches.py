@@ -11,25 +11,18 @@ from helpers.judging import build_settings
 from helpers.local_http import build_reply, run_local_server
 from trl_grpo_rewards.judging import client, failures
 from trl_grpo_rewards.judging.client import OPEN_CLIENTS, VerdictCache, connect
-from trl_grpo_rewards.judging.prompts import Rubric, build_grading_prompt
-from trl_grpo_rewards.judging.verdicts import UnreadableReply
+from trl_grpo_rewards.judging.graders import ScaleGrader
 
 
-RUBRIC = Rubric("Is it clear?", (0.0, 10.0))
-ONE, OTHER = (build_grading_prompt(RUBRIC, "2 + 2?", answer) for answer in ("#1#", "#2#"))
+GRADER = ScaleGrader("Is it clear?", (0.0, 10.0))
+ONE, OTHER = (prompt for answer in ("#1#", "#2#") for prompt in GRADER.build_prompts("2 + 2?", answer))
 
 
 @pytest.fixture(autouse=True)
 def unknown_servers(monkeypatch):
-    monkeypatch.setattr(client, "STRUCTURED_OUTPUT", {})
+    monkeypatch.setattr(client, "ACCEPTED", {})
     monkeypatch.setattr(failures, "FAILED_ONCE", set())
     monkeypatch.setattr(failures, "WARNED", set())
-
-
-def read_score(verdict: dict, prompt) -> int:
-    if "score" not in verdict:
-        raise UnreadableReply("there is no score")
-    return verdict["score"]
 
 
 def answer(request) -> None:
@@ -54,10 +47,6 @@ async def wait_until(true) -> None:
         await asyncio.sleep(0.001)
 
 
-def count_waiting(server) -> list[int]:
-    return [call.waiting for call in server.calls.values()]
-
-
 @pytest.mark.parametrize("gives_up", [False, True])
 def test_a_batch_joins_the_calls_of_another_and_outlives_it(gives_up):
     """It does not pay for these calls. A batch that is given up takes only its own calls along."""
@@ -68,22 +57,21 @@ def test_a_batch_joins_the_calls_of_another_and_outlives_it(gives_up):
         answer(request)
 
     async def scenario(server):
-        first = asyncio.create_task(server.ask([OTHER, ONE] if gives_up else [ONE], read_score))
-        await wait_until(lambda: count_waiting(server) == [1] * (1 + gives_up))
-        second = asyncio.create_task(server.ask([ONE], read_score))
-        await wait_until(lambda: count_waiting(server)[-1] == 2)
+        first = asyncio.create_task(server.ask([OTHER, ONE] if gives_up else [ONE]))
+        await wait_until(lambda: len(server.calls) == 1 + gives_up)
+        second = asyncio.create_task(server.ask([ONE]))
+        await asyncio.sleep(0.01)
         if gives_up:
             first.cancel()
             await asyncio.wait([first])
-            assert count_waiting(server) == [1]
         joined.set()
         gradings = [*([] if gives_up else await first), *await second]
         assert not server.calls
         return gradings
 
     gradings, requests = run_with(scenario, answer_late, batch_timeout=30.0, timeout=30.0)
-    assert requests <= 1 + gives_up and {grading.value for grading in gradings} == {1}
-    assert [(len(one.seconds), one.tokens_in) for one in gradings] == [(1, 9), (0, 0)][gives_up:]
+    assert requests <= 1 + gives_up and [grading.values for grading in gradings] == [{"score": 0.1}] * len(gradings)
+    assert [(len(one.costs.seconds), one.costs.tokens_in) for one in gradings] == [(1, 9), (0, 0)][gives_up:]
 
 
 def test_a_batch_ends_at_its_deadline():
@@ -99,24 +87,24 @@ def test_a_batch_ends_at_its_deadline():
         request.hang_up()
 
     async def scenario(server):
-        first = asyncio.create_task(server.ask([ONE, OTHER], read_score))
+        first = asyncio.create_task(server.ask([ONE, OTHER]))
         await wait_until(lambda: len(asked) == 2)
-        joined = await server.ask([OTHER], read_score)
+        joined = await server.ask([OTHER])
         over.set()
         return [*await first, *joined], server.calls
 
     options = {"batch_timeout": 1.0, "timeout": 10.0, "max_failures": 1.0, "retries": 1}
     ((one, other, same), calls), _ = run_with(scenario, answer_one, **options)
-    assert one.value == 1 and other.value is same.value is None and calls == {}
+    assert one.values == {"score": 0.1} and other.values == same.values == {} == calls
     assert other.error == same.error == "no reply within batch_timeout=1 s"
-    assert other.seconds and same.seconds == []  # the batch that asked first has made the calls
+    assert other.costs.seconds and same.costs.seconds == []  # the batch that asked first has made the calls
 
 
 def test_calls_that_do_not_count_leave_the_count_alone():
     async def scenario(server):
-        (grading,) = await server.ask([ONE], read_score, counts=False)
+        (grading,) = await server.ask([ONE], counts=False)
         assert grading.error == "the reply is not a chat completion: []"
-        await server.ask([ONE, OTHER], read_score)
+        await server.ask([ONE, OTHER])
 
     with pytest.raises(RuntimeError, match="gave no verdict in 2 of 2 calls"):
         run_with(scenario, lambda request: request.send("[]"))
@@ -128,7 +116,7 @@ def test_a_server_is_shared_until_its_last_user_leaves():
             async with connect(build_settings(url)) as same, connect(build_settings(f"{url}/other")) as other:
                 assert one is same is not other
             assert not one.client.is_closed() and other.client.is_closed()
-            assert (await one.ask([ONE], read_score))[0].value == 1
+            assert (await one.ask([ONE]))[0].values == {"score": 0.1}
         assert one.client.is_closed() and OPEN_CLIENTS[asyncio.get_running_loop()] == {}
         async with connect(build_settings(url)) as new:
             assert new is not one
@@ -139,9 +127,9 @@ def test_a_server_is_shared_until_its_last_user_leaves():
 
 def test_a_verdict_that_cannot_be_read_is_not_kept(tmp_path):
     reply = build_reply({"reason": "none"})
-    ask = lambda server: server.ask([ONE], read_score)  # noqa: E731
+    ask = lambda server: server.ask([ONE])  # noqa: E731
     ((grading,), _) = run_with(ask, lambda request: request.send(reply), cache=str(tmp_path))
-    assert grading.error == "there is no score" and not [*tmp_path.rglob("*.json")]
+    assert grading.error == "the score must be a number; got None" and not [*tmp_path.rglob("*.json")]
 
 
 def test_a_folder_that_cannot_be_made_is_said(tmp_path):
@@ -160,7 +148,7 @@ def test_a_full_disk_or_a_lost_folder_costs_the_verdict_and_is_said_once(tmp_pat
             cache.write(key, {"score": 8, "reason": "It is longer than the disk has room for."})
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (unlimited, ceiling))
-    assert cache.read("abcdef") == {"score": 7} and cache.read("ghijkl") is None
+    assert cache.read("abcdef") == {"score": 7} and not cache._path("ghijkl").exists()
     assert [file.name for file in tmp_path.rglob("*.*")] == ["cdef.json"]  # nothing unfinished is left
     shutil.rmtree(cache.folder)
     cache.write("ghijkl", {"score": 9})

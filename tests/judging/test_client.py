@@ -20,8 +20,7 @@ VERDICT = {"reason": "fine", "score": 7}
 
 @pytest.fixture(autouse=True)
 def unknown_servers(monkeypatch):
-    monkeypatch.setattr(client, "STRUCTURED_OUTPUT", {})
-    monkeypatch.setattr(client, "ACCEPTED_NAMES", {})
+    monkeypatch.setattr(client, "ACCEPTED", {})
 
 
 def ask(url: str | None, *texts: str, **options):
@@ -110,7 +109,7 @@ def flood(request):
 )  # fmt: skip
 def test_a_reply_that_does_not_arrive_whole_and_in_time_is_a_failure(answer, reason):
     with run_local_server(answer) as server:
-        scores, metrics, reasons = ask(server.url, timeout=5.0 if answer is flood else 0.2)
+        scores, metrics, reasons = ask(server.url, timeout=0.2 if answer is drip else 5.0)
     assert scores == [None] and reason in reasons[0] and metrics["judge/calls"] == len(server.requests) == 1
 
 

@@ -4,26 +4,23 @@ import re
 
 import pytest
 
-from trl_grpo_rewards.judging.graders import CriteriaGrader
-from trl_grpo_rewards.judging.prompts import Rubric, build_grading_prompt, build_ranking_prompt, is_trivial
+from trl_grpo_rewards.judging.graders import CriteriaGrader, ScaleGrader
+from trl_grpo_rewards.judging.prompts import is_trivial
 from trl_grpo_rewards.judging.rubrics import Criterion
-from trl_grpo_rewards.judging.verdicts import UnreadableReply, read_grade, read_ranking, scale_score
+from trl_grpo_rewards.judging.verdicts import UnreadableReply, read_value, read_values
 from trl_grpo_rewards.report.excerpts import MAX_TEXT
 
 
-PLAIN = Rubric("Is it clear?", (0.0, 10.0))
-CRITERIA = Rubric({"clear": ("Can each step be followed?", 3.0), "brief": 1.0, "kind": "Is it?"}, (1.0, 5.0))
+PLAIN = ScaleGrader("Is it clear?", (0.0, 10.0))
+CRITERIA = ScaleGrader({"clear": ("Can each step be followed?", 3.0), "brief": 1.0, "kind": "Is it?"}, (1.0, 5.0))
 
 
 def test_a_key_depends_on_all_that_a_verdict_does():
-    prompts = [
-        build_grading_prompt(PLAIN, "q", "a"), build_grading_prompt(PLAIN, "q", "b"),
-        build_grading_prompt(PLAIN, "r", "a"), build_grading_prompt(PLAIN, "q", "a", reference="a"),
-        build_grading_prompt(CRITERIA, "q", "a"), build_grading_prompt(Rubric("Is it clear?", (0.0, 5.0)), "q", "a"),
-        build_ranking_prompt(PLAIN, "q", ["a"]),
-    ]  # fmt: skip
+    (plain,), (other,) = PLAIN.build_prompts("q", "a"), ScaleGrader("Is it clear?", (0.0, 5.0)).build_prompts("q", "a")
+    prompts = [plain, other, PLAIN.build_ranking("q", ["a"]), *CRITERIA.build_prompts("q", "a")]
+    prompts += [*PLAIN.build_prompts("q", "b"), *PLAIN.build_prompts("r", "a"), *PLAIN.build_prompts("q", "a", "a")]
     assert len({one.cache_key([model]) for one in prompts for model in ("m", "n")}) == 2 * len(prompts)
-    assert prompts[0].cache_key(["m"]) == build_grading_prompt(PLAIN, "q", "a").cache_key(["m"])
+    assert plain.cache_key(["m"]) == PLAIN.build_prompts("q", "a")[0].cache_key(["m"])
 
 
 def test_some_texts_are_nothing_to_grade():
@@ -32,28 +29,31 @@ def test_some_texts_are_nothing_to_grade():
 
 
 def test_a_score_is_a_share_of_the_scale():
-    assert [scale_score(score, CRITERIA) for score in (1, 3.0, 5)] == [0.0, 0.5, 1.0]
+    assert [read_value(score, (1.0, 5.0)) for score in (1, 3.0, 5)] == [0.0, 0.5, 1.0]
     for score in (0.99, 5.01, 10**400, float("nan"), True, "3", None):
         with pytest.raises(UnreadableReply):
-            scale_score(score, CRITERIA)
+            read_value(score, (1.0, 5.0))
 
 
 def test_each_criterion_and_each_answer_has_one_score():
+    (by_name,), ranked = CRITERIA.build_prompts("q", "a"), PLAIN.build_ranking("q", [*"abc"])
     given = {"criteria": {"brief": 1, "clear": 5, "kind": 5}, "score": 1}
-    assert read_grade(given, CRITERIA) == (0.8, {"clear": 1.0, "brief": 0.0, "kind": 1.0})
-    assert read_ranking({"scores": {"2": 10, "1": 0, "3": 5}}, PLAIN, 3) == [0.0, 1.0, 0.5]
+    assert CRITERIA.grade([read_values(given, by_name)], "").score == 0.8
+    assert read_values({"scores": {"2": 10, "1": 0, "3": 5}}, ranked) == {"1": 0.0, "2": 1.0, "3": 0.5}
     for criteria in ({"clear": 5}, {**given["criteria"], "more": 1}, None):
-        with pytest.raises(UnreadableReply, match="a score for each of the criteria clear, brief, kind; got"):
-            read_grade({"criteria": criteria, "score": 5}, CRITERIA)
+        with pytest.raises(
+            UnreadableReply, match="criteria must be one for each of clear, brief, kind, and no others"
+        ):
+            read_values({"criteria": criteria, "score": 5}, by_name)
     for scores in ({"1": 1}, {"1": 1, "2": 1, "3": 1, "4": 1}, {"1": 1, "2": 1, "3": 11}, [1, 2, 3], None):
         with pytest.raises(UnreadableReply):
-            read_ranking({"scores": scores}, PLAIN, 3)
+            read_values({"scores": scores}, ranked)
 
 
 @pytest.mark.parametrize("count", [1, 3, 20, 45])
 def test_a_report_shows_the_verdict_on_each_criterion(count):
     criteria = tuple(Criterion(f"{index:02}" + "x" * 3000, 10.0) for index in range(count))
-    shown = CriteriaGrader(criteria, False).grade([(False,) * count], "").verdicts
+    shown = CriteriaGrader(criteria, False).grade([dict.fromkeys(range(count), False)], "").verdicts
     assert len(shown) <= MAX_TEXT // 4 and re.findall(r"^not met \(\+10\): (\d\d)x{18,}\.\.\.$", shown, re.M) == [
         f"{index:02}" for index in range(count)
     ]

@@ -93,15 +93,15 @@ def test_one_request_or_one_for_each_criterion(server):
 @pytest.mark.parametrize(
     ("script", "reason"),
     [
-        ({"left out": ["2"]}, "a verdict on each of the 3 criteria; got {'1': True, '3': False}"),
-        ({"reply": '{"reason": "", "verdicts": {"1": true, "2": true, "3": true, "4": true}}'}, "each of the 3 criteria"),
+        ({"left out": ["2"]}, "verdicts must be one for each of 1, 2, 3, and no others; got {'1': True, '3': False}"),
+        ({"reply": '{"reason": "", "verdicts": {"1": true, "2": true, "3": true, "4": true}}'}, "each of 1, 2, 3"),
         ({"reply": '{"reason": "", "verdicts": {"1": true, "2": true, "2": false, "3": true}}'}, "contains no verdict"),
         ({"reply": '{"reason": "", "verdicts": {"1": true, "2": 1, "3": true}}'}, "must be true or false; got '1'"),
-        ({"reply": '{"reason": "", "verdicts": [true, true, true]}'}, "each of the 3 criteria"),
-        ({"reply": '{"reason": "", "score": 10}'}, "each of the 3 criteria"),
+        ({"reply": '{"reason": "", "verdicts": [true, true, true]}'}, "each of 1, 2, 3"),
+        ({"reply": '{"reason": "", "score": 10}'}, "each of 1, 2, 3"),
         ({"reply": '{"verdicts": {"1": true, "2": true, "3": true}}\n{"verdicts": {"1": true, "2": true, "3": false}}'},
          "contains no verdict"),
-        ({"reply": "All three criteria are met.\nScore: 10"}, "each of the 3 criteria"),
+        ({"reply": "All three criteria are met.\nScore: 10"}, "each of 1, 2, 3"),
     ],
 )  # fmt: skip
 def test_a_row_without_one_clear_verdict_for_each_criterion_is_none(server, script, reason):

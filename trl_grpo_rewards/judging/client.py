@@ -11,9 +11,9 @@ import json
 import logging
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -25,13 +25,10 @@ from ..files import replace_file
 from .failures import Failure, FailureCounter
 from .prompts import GradingPrompt
 from .settings import Settings
-from .verdicts import Grading, QuotedReply, TruncatedReply, UnreadableReply, read_verdict
+from .verdicts import Costs, Grading, QuotedReply, TruncatedReply, UnreadableReply, read_values, read_verdict
 
 
 logger = logging.getLogger(__name__)
-
-STRUCTURED_OUTPUT: dict[tuple[str | None, str], bool] = {}
-"""Whether the model of an endpoint gives structured output, once that is known."""
 
 UNRELATED_STATUSES = frozenset({401, 403, 408, 409, 429})
 """HTTP statuses that say nothing about structured output or the limit of tokens."""
@@ -49,11 +46,21 @@ usually 500 to 3000. At 70 tokens a second, the limit is reached within the defa
 therefore reported as such after one call, instead of being retried after a timeout.
 """
 
-LIMIT_NAMES = ("max_tokens", "max_completion_tokens")
-"""Names of the limit in a request. Nearly all servers know the first; OpenAI's reasoning models take only the second."""
+LIMITS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": None}
+"""Names of the limit in a request, each with what is tried if a server refuses it; None is a request without a limit. Nearly
+all servers know the first one; OpenAI's reasoning models take only the second."""
 
-ACCEPTED_NAMES: dict[tuple[str | None, str], str] = {}
-"""The name that an endpoint accepts, once that is known."""
+
+@dataclass
+class Accepted:
+    """What an endpoint was found to accept."""
+
+    structured: bool | None = None  # None if that is not known
+    limit: str = "max_tokens"
+
+
+ACCEPTED: dict[tuple[str | None, str], Accepted] = {}
+"""What is known of each endpoint."""
 
 CONTEXT_EXCEEDED = re.compile("context.?(length|size|window)")
 """Words in a server's refusal if the text and the limit together exceed the model's context."""
@@ -66,9 +73,6 @@ ENCODING = ("content-encoding", "content-length", "transfer-encoding")
 
 REQUEST_SECONDS: ContextVar[list[float]] = ContextVar("REQUEST_SECONDS")
 """Duration in seconds of each request that the current call has made, retries included."""
-
-Reader = Callable[[dict[str, Any], GradingPrompt], Any]
-"""Returns the value of a verdict on a prompt, and raises [`UnreadableReply`] if it has none."""
 
 OPEN_CLIENTS: "WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Settings, Client]]" = WeakKeyDictionary()
 """Clients in use, by event loop, since a client belongs to one event loop."""
@@ -127,10 +131,8 @@ class VerdictCache:
             ) from None
 
     def read(self, key: str) -> Any:
-        """Return the verdict with this key, or None if there is none or it cannot be read."""
-        with contextlib.suppress(OSError, ValueError, RecursionError):
-            return json.loads(self._path(key).read_text())
-        return None
+        """Return the verdict with this key, or raise an error if there is none or it cannot be read."""
+        return json.loads(self._path(key).read_text())
 
     def write(self, key: str, verdict: dict[str, Any]) -> None:
         """Keep a verdict. If it cannot be written, one warning is logged."""
@@ -151,18 +153,9 @@ class VerdictCache:
         return self.folder / key[:2] / f"{key[2:]}.json"
 
 
-@dataclass
-class PendingCall:
-    """A call in flight, and the number of batches that wait for it."""
-
-    task: "asyncio.Task[None]"
-    grading: Grading
-    waiting: int = 0
-
-
 @contextlib.asynccontextmanager
 async def connect(settings: Settings) -> "AsyncIterator[Client]":
-    """Yield the client with these settings in this event loop, and close its connections when the last user leaves."""
+    """Yield the client with these settings in this event loop. When the last user leaves, its calls and connections end."""
     clients = OPEN_CLIENTS.setdefault(asyncio.get_running_loop(), {})
     if settings not in clients:
         clients[settings] = Client(settings)
@@ -174,7 +167,7 @@ async def connect(settings: Settings) -> "AsyncIterator[Client]":
         client.users -= 1
         if not client.users:
             clients.pop(settings)
-            await client.client.close()
+            await client.close()
 
 
 class Client:
@@ -192,133 +185,130 @@ class Client:
         )
         self.slots = asyncio.Semaphore(2 * concurrency)
         self.settings, self.users = settings, 0
+        self.accepted = ACCEPTED.setdefault((settings.server_url, settings.model), Accepted())
         self.cache = None if settings.cache is None else VerdictCache(settings.cache)
         complaint = f"The judge {settings.model!r} gave no verdict"
         self.failures = FailureCounter(settings, complaint, settings.max_failures)
-        self.calls: dict[str, PendingCall] = {}
+        self.calls: dict[str, asyncio.Task[Grading]] = {}  # by the keys of their prompts, while a batch waits for them
+        self.tasks: set[asyncio.Task[Grading]] = set()
 
-    async def ask(self, prompts: list[GradingPrompt], read: Reader, counts: bool = True) -> list[Grading]:
-        """Return the grading of each prompt, within the time limit of a batch. Equal prompts are sent once."""
+    async def close(self) -> None:
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+        await self.client.close()
+
+    async def ask(self, prompts: list[GradingPrompt], counts: bool = True) -> list[Grading]:
+        """
+        Return the grading of each prompt, within the time limit of a batch. Equal prompts are sent once.
+
+        What another batch is asking is not asked again. It costs this batch nothing.
+        """
         request = [self.settings.server_url, self.settings.model, self.settings.request_fields]
         keys = [prompt.cache_key(request) for prompt in prompts]
         different = dict(zip(keys, prompts, strict=True))
-        in_flight = {*self.calls}
-        for key, prompt in different.items():
-            if key not in self.calls:
-                grading = Grading()
-                self.calls[key] = PendingCall(asyncio.create_task(self._grade(prompt, key, read, grading)), grading)
-            self.calls[key].waiting += 1
+        own = {key: Grading() for key in different if key not in self.calls}
+        for key, grading in own.items():
+            self.calls[key] = task = asyncio.create_task(self._grade(different[key], key, grading))
+            self.tasks.add(task)
+            task.add_done_callback(self.tasks.discard)
         calls = {key: self.calls[key] for key in different}
         self.failures.expected += len(calls) * counts
         try:
             if calls:
-                await asyncio.wait([call.task for call in calls.values()], timeout=self.settings.batch_timeout)
+                await asyncio.wait(calls.values(), timeout=self.settings.batch_timeout)
         finally:
-            await self._leave(calls)
-        gradings = {key: self._collect(call, key in in_flight) for key, call in calls.items()}
+            for key in own:
+                del self.calls[key]
+        late = f"no reply within batch_timeout={self.settings.batch_timeout:g} s"
+        gradings = {}
+        for key, call in calls.items():
+            found = call.result() if call.done() and not call.cancelled() else Grading(error=late)
+            gradings[key] = replace(found, costs=own[key].costs if key in own else Costs())
         if counts:
             self.failures.add(len(gradings), [*list_failures(different, gradings)])
         return [gradings[key] for key in keys]
 
-    async def _leave(self, calls: dict[str, PendingCall]) -> None:
-        """Stop waiting for the calls, and cancel those that no other batch waits for."""
-        for key, call in calls.items():
-            call.waiting -= 1
-            if not call.waiting:
-                call.task.cancel()
-                self.calls.pop(key)
-        left = [call.task for call in calls.values() if not call.waiting]
-        if left:
-            await asyncio.wait(left)
-
-    def _collect(self, call: PendingCall, was_in_flight: bool) -> Grading:
-        """Return the grading of a call. Its costs count for the batch that made the call, not for one that joined."""
-        grading, seconds = call.grading, [] if was_in_flight else call.grading.seconds
-        if not call.task.done() or call.task.cancelled():
-            return Grading(error=f"no reply within batch_timeout={self.settings.batch_timeout:g} s", seconds=seconds)
-        if was_in_flight:
-            return Grading(grading.value, grading.reason, grading.error, grading.advice)
-        return grading
-
-    async def _grade(self, prompt: GradingPrompt, key: str, read: Reader, grading: Grading) -> None:
+    async def _grade(self, prompt: GradingPrompt, key: str, grading: Grading) -> Grading:
+        """Fill in a grading. A failed call costs one verdict, and does not stop the others."""
         try:
-            verdict = self.cache.read(key) if self.cache else None
-            if verdict is not None:
-                with contextlib.suppress(Exception):  # the model is asked again if anything is wrong with the file
-                    grading.value, grading.reason, grading.cached = read(verdict, prompt), read_reason(verdict), 1
-                    return
+            if self.cache:
+                with contextlib.suppress(
+                    Exception
+                ):  # the model is asked if there is no file, or anything is wrong with it
+                    verdict = self.cache.read(key)
+                    grading.values, grading.reason = read_values(verdict, prompt), read_reason(verdict)
+                    grading.costs.cached = 1
+                    return grading
             verdict = await self._fetch_verdict(prompt, grading)
-            grading.value, grading.reason = read(verdict, prompt), read_reason(verdict)
-        except Exception as error:  # a failed call costs one verdict, and does not stop the others
+            grading.values, grading.reason = read_values(verdict, prompt), read_reason(verdict)
+        except Exception as error:
             grading.error = self.settings.hide_key(describe_with_cause(error))[:500]
             if isinstance(error, TruncatedReply):
                 grading.advice = self._advise_on_limit()
-            return
-        if self.cache:
-            self.cache.write(key, verdict)
+        else:
+            if self.cache:
+                self.cache.write(key, verdict)
+        return grading
 
     async def _fetch_verdict(self, prompt: GradingPrompt, grading: Grading) -> dict[str, Any]:
         """Return the verdict on a prompt, and add what the requests cost to the grading."""
-        REQUEST_SECONDS.set(grading.seconds)
+        REQUEST_SECONDS.set(grading.costs.seconds)
         async with self.slots:  # requests are built just before they are sent, since a thousand take a second
             with contextlib.suppress(QuotedReply):
                 return read_verdict(read_content(await self._fetch_reply(prompt, grading)), prompt)
             return read_verdict(read_content(await self._fetch_reply(prompt, grading)), prompt)
 
     async def _fetch_reply(self, prompt: GradingPrompt, grading: Grading) -> Any:
-        reply = await self._send_accepted(prompt, grading)
-        usage = reply.get("usage") if isinstance(reply, dict) else None
-        if isinstance(usage, dict):
-            tokens = (usage.get("prompt_tokens"), usage.get("completion_tokens"))
-            counts = [count if isinstance(count, int) else 0 for count in tokens]
-            grading.tokens_in, grading.tokens_out = grading.tokens_in + counts[0], grading.tokens_out + counts[1]
-        return reply
-
-    async def _send_accepted(self, prompt: GradingPrompt, grading: Grading) -> Any:
         """Send a request, and again without structured output or the default limit if the server refuses them."""
-        endpoint, retries = self.settings.endpoint, None
-        structured = STRUCTURED_OUTPUT.get(endpoint, True)
-        names = list_limit_names(self.settings.request, endpoint)
+        known, costs, retries = self.accepted, grading.costs, self.settings.retries
+        limit = None if LIMITS.keys() & {*(self.settings.request or ())} else known.limit
+        structured = known.structured is not False
         while True:
             try:
-                reply = await self._send(prompt, structured, names[0], retries)
+                reply = await self._send(prompt, structured, limit, retries)
                 break
             except openai.APIStatusError as error:
-                left = drop_refused_names(names, str(error.body))
-                if error.status_code in UNRELATED_STATUSES or (
-                    not left and (not structured or STRUCTURED_OUTPUT.get(endpoint))
-                ):
+                refusal = str(error.body)
+                if error.status_code in UNRELATED_STATUSES:
                     raise
-                structured, names = structured and bool(left), left or names
-                retries = max(0, self.settings.retries + 1 - len(grading.seconds))
-        if STRUCTURED_OUTPUT.get(endpoint) is None or structured:
-            STRUCTURED_OUTPUT[endpoint] = structured
-        if names[0]:
-            ACCEPTED_NAMES[endpoint] = names[0]
+                if limit and LIMIT_REFUSED.search(refusal):
+                    limit = None if CONTEXT_EXCEEDED.search(refusal) else LIMITS[limit]
+                elif structured and not known.structured:
+                    structured = False
+                else:
+                    raise
+                retries = max(0, self.settings.retries + 1 - len(costs.seconds))
+        known.structured = structured or bool(known.structured)
+        known.limit = limit or known.limit
+        usage = reply.get("usage") if isinstance(reply, dict) else None
+        if isinstance(usage, dict):
+            for field, name in (("tokens_in", "prompt_tokens"), ("tokens_out", "completion_tokens")):
+                count = usage.get(name)
+                setattr(costs, field, getattr(costs, field) + (count if isinstance(count, int) else 0))
         return reply
 
-    async def _send(self, prompt: GradingPrompt, structured: bool, limit: str | None, retries: int | None) -> Any:
+    async def _send(self, prompt: GradingPrompt, structured: bool, limit: str | None, retries: int) -> Any:
         body = self.settings.request_fields
         if limit:
             body[limit] = MAX_TOKENS
         if structured:
-            schema = {"name": "verdict", "strict": True, "schema": json.loads(prompt.schema)}
+            schema = {"name": "verdict", "strict": True, "schema": prompt.schema}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
-        client = self.client if retries is None else self.client.with_options(max_retries=retries)
+        client = self.client if retries == self.settings.retries else self.client.with_options(max_retries=retries)
         raw = await client.chat.completions.with_raw_response.create(
             model=self.settings.model, messages=[{"role": "user", "content": prompt.render()}], extra_body=body
         )
         text = raw.http_response.text
         try:
-            return self.settings.hide_key_in_texts(json.loads(text))
+            return json.loads(text, object_hook=self.settings.hide_key_in_fields)
         except (ValueError, RecursionError):
             raise UnreadableReply(f"the reply is not JSON: {self.settings.hide_key(text)[:200]!r}") from None
 
     def _advise_on_limit(self) -> str:
         """Return advice about a reply that reached its limit."""
         request = self.settings.request or {}
-        accepted = ACCEPTED_NAMES.get(self.settings.endpoint, LIMIT_NAMES[0])
-        name = next((name for name in LIMIT_NAMES if name in request), accepted)
+        name = next((name for name in LIMITS if name in request), self.accepted.limit)
         given = request.get(name)
         larger = 4 * max(given if isinstance(given, int) else 0, MAX_TOKENS)
         return (
@@ -367,18 +357,3 @@ def describe_size(reply: dict[str, Any]) -> str:
     usage = reply.get("usage")
     count = usage.get("completion_tokens") if isinstance(usage, dict) else None
     return f"{count} tokens" if isinstance(count, int) else "tokens"
-
-
-def list_limit_names(request: Mapping[str, Any] | None, endpoint: tuple[str | None, str]) -> list[str | None]:
-    """Return the names to try for the limit, in order; None is a request without one. What the user sets goes first."""
-    if {*LIMIT_NAMES} & {*(request or ())}:
-        return [None]
-    known = ACCEPTED_NAMES.get(endpoint)
-    return [*LIMIT_NAMES[LIMIT_NAMES.index(known) if known else 0 :], None]
-
-
-def drop_refused_names(names: list[str | None], refusal: str) -> list[str | None]:
-    """Return the names that are left to try after a refusal, or an empty list if it is not about the limit."""
-    if names == [None] or not LIMIT_REFUSED.search(refusal):
-        return []
-    return [None] if CONTEXT_EXCEEDED.search(refusal) else names[1:]

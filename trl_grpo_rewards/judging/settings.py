@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from ..options import Column, freeze, has_type, thaw
-from .prompts import split_criterion
+from .graders import split_criterion
 
 
 MIN_SECRET = 8
@@ -44,11 +44,6 @@ class Settings:
         return self.base_url or os.environ.get("OPENAI_BASE_URL")
 
     @property
-    def endpoint(self) -> tuple[str | None, str]:
-        """The server and its model."""
-        return self.server_url, self.model
-
-    @property
     def key(self) -> str:
         """The API key, or `ValueError`: OpenAI's server needs one and none is set, or it cannot be sent."""
         key = os.environ.get(self.api_key_env, "").strip()
@@ -65,18 +60,13 @@ class Settings:
             )
         return key or "none"  # the client requires a key even if the server does not
 
-    def hide_key_in_texts(self, value: Any) -> Any:
-        """Return a JSON value without the key in its texts. A short key is a placeholder, and may occur in any reply."""
-        if isinstance(value, str):
-            return self.hide_key(value) if len(self.key) >= MIN_SECRET else value
-        if isinstance(value, list):
-            return [self.hide_key_in_texts(item) for item in value]
-        return (
-            {name: self.hide_key_in_texts(item) for name, item in value.items()} if isinstance(value, dict) else value
-        )
-
     def hide_key(self, text: str) -> str:
-        return text.replace(self.key, "...") if os.environ.get(self.api_key_env, "").strip() else text
+        """Return a text without the key, unless this is a placeholder, which may occur in any text."""
+        return text.replace(self.key, "...") if len(self.key) >= MIN_SECRET else text
+
+    def hide_key_in_fields(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """Return an object of a reply without the key in its texts."""
+        return {name: self.hide_key(value) if isinstance(value, str) else value for name, value in fields.items()}
 
 
 SCALE = (0.0, 10.0)

@@ -3,26 +3,33 @@
 import contextlib
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..texts import REASONING_MARKS, reject_duplicates
-from .prompts import MARKUP, SCORE_LINE, GradingPrompt, Rubric, split_last_line
+from .prompts import MARKUP, SCORE_LINE, GradingPrompt, split_last_line
+
+
+@dataclass
+class Costs:
+    """What the requests of a call took."""
+
+    seconds: list[float] = field(default_factory=list)  # of each request
+    cached: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
 
 
 @dataclass
 class Grading:
-    """The value that a judge's verdict gives, or the error that prevented it; and what the calls cost."""
+    """The values of a judge's verdict by their names, or the error that prevented it; and what they cost."""
 
-    value: Any = None
+    values: dict[str, Any] = field(default_factory=dict)
     reason: str = ""
     error: str | None = None
     advice: str = ""
-    seconds: list[float] = field(default_factory=list)
-    cached: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
+    costs: Costs = field(default_factory=Costs)
 
     def __str__(self) -> str:
         return self.reason if self.error is None else f"no verdict: {self.error}"
@@ -99,48 +106,32 @@ def split_endings(text: str) -> Iterator[tuple[str, str]]:
     yield from ((text[:start], text[start:]) for start in starts[-20:])
 
 
-def scale_score(value: Any, rubric: Rubric) -> float:
-    """Return the score, rescaled to the range from 0 (worst) to 1 (best)."""
-    low, high = rubric.scale
+def read_values(verdict: dict[str, Any], prompt: GradingPrompt) -> dict[str, Any]:
+    """Return the values that a prompt asks for by their names: scores as shares of the scale, or true and false."""
+    given = verdict.get(prompt.field)
+    if not prompt.names:
+        if prompt.scale and verdict.get("of") not in (None, prompt.scale[1]):
+            raise UnreadableReply(
+                f"the score must be out of {prompt.scale[1]!r}; got a score out of {verdict['of']:g}"
+            )
+        return {prompt.field: read_value(given, prompt.scale)}
+    if not isinstance(given, dict) or {*given} != {*prompt.names}:
+        names = ", ".join(prompt.names)
+        raise UnreadableReply(
+            f"the {prompt.field} must be one for each of {names}, and no others; got {str(given)[:200]}"
+        )
+    return {name: read_value(given[name], prompt.scale) for name in prompt.names}
+
+
+def read_value(value: Any, scale: tuple[float, float] | None) -> float | bool:
+    """Return a verdict that is true or false, or a score, rescaled to the range from 0 (worst) to 1 (best)."""
+    if scale is None:
+        if not isinstance(value, bool):
+            raise UnreadableReply(f"a verdict must be true or false; got {str(value)[:50]!r}")
+        return value
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
         raise UnreadableReply(f"the score must be a number; got {value!r}")
+    low, high = scale
     if not low <= value <= high:
         raise UnreadableReply(f"the score must be from {low!r} to {high!r}; got {str(value)[:50]}")
     return (value - low) / (high - low)
-
-
-def read_each(given: Any, names: Iterable[str], what: str) -> dict[str, Any]:
-    """Return the part of a verdict that must have a value for each of these names and for nothing else."""
-    if not isinstance(given, dict) or {*given} != {*names}:
-        raise UnreadableReply(f"there must be {what}; got {str(given)[:200]}")
-    return given
-
-
-def read_grade(verdict: dict[str, Any], rubric: Rubric) -> tuple[float, dict[str, float]]:
-    """Return the score from 0 to 1, and the scores of the criteria. With criteria, the score is their weighted mean."""
-    weights = rubric.weights
-    if not weights:
-        if verdict.get("of") not in (None, rubric.scale[1]):
-            raise UnreadableReply(
-                f"the score must be out of {rubric.scale[1]!r}; got a score out of {verdict['of']:g}"
-            )
-        return scale_score(verdict.get("score"), rubric), {}
-    given = read_each(verdict.get("criteria"), weights, f"a score for each of the criteria {', '.join(weights)}")
-    scores = {name: scale_score(given[name], rubric) for name in weights}
-    return sum(weight * scores[name] for name, weight in weights.items()) / sum(weights.values()), scores
-
-
-def read_met(verdict: dict[str, Any], prompt: GradingPrompt) -> tuple[bool, ...]:
-    """Return whether the answer meets each of the criteria 1, 2, ... that a prompt asks about."""
-    numbers: list[str] = json.loads(prompt.schema)["properties"]["verdicts"]["required"]
-    given = read_each(verdict.get("verdicts"), numbers, f"a verdict on each of the {len(numbers)} criteria")
-    if odd := [value for value in given.values() if not isinstance(value, bool)]:
-        raise UnreadableReply(f"a verdict must be true or false; got {str(odd[0])[:50]!r}")
-    return tuple(given[number] for number in numbers)
-
-
-def read_ranking(verdict: dict[str, Any], rubric: Rubric, count: int) -> list[float]:
-    """Return the scores from 0 to 1 of the answers 1, 2, ..."""
-    numbers = [str(one) for one in range(1, count + 1)]
-    given = read_each(verdict.get("scores"), numbers, f"a score for each of the {count} answers")
-    return [scale_score(given[one], rubric) for one in numbers]

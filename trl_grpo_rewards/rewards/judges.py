@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 from annotated_types import Ge, Lt
 
 from ..judging.graders import Grader, ScaleGrader, grade_row, read_graders
-from ..judging.prompts import Rubric, build_ranking_prompt, is_trivial
+from ..judging.prompts import is_trivial
 from ..judging.rubrics import UnreadableRubric, read_rubrics
 from ..judging.settings import build_settings, check_judge, check_server, list_columns
-from ..judging.verdicts import Grading, read_ranking
+from ..judging.verdicts import Grading
 from ..options import Column, PositiveFloat, PositiveInt, Share, freeze
 from ..registry import reward
 from ..texts import completion_text, conversation_text, prompt_text
@@ -146,7 +146,7 @@ async def judge(
     references = read_references(solution, reference, len(answers))
     graders: Sequence[Grader | UnreadableRubric]
     if isinstance(rubric, (str, Mapping)):
-        graders = [ScaleGrader(Rubric(freeze(rubric, "rubric"), scale))] * len(answers)
+        graders = [ScaleGrader(freeze(rubric, "rubric"), scale)] * len(answers)
     else:  # the values of a column
         graders = read_graders(cast(list[Any], rubric), separate, dropout, trainer_state)
         log_metric("unreadable", sum(isinstance(grader, UnreadableRubric) for grader in graders))
@@ -160,7 +160,7 @@ async def judge(
         if asked:
             row = next(iter(asked))
             grader = cast(Grader, graders[row])
-            gradings = await server.ask([prompt for prompts in asked.values() for prompt in prompts], grader.read)
+            gradings = await server.ask([prompt for prompts in asked.values() for prompt in prompts])
             if canaries and is_canary_due((settings, grader if isinstance(grader, ScaleGrader) else None), canaries):
                 await grade_canary(server, grader, questions[row], references[row], log_metric)
     log_costs(gradings, log_metric)
@@ -188,7 +188,7 @@ async def grade_canary(
 ) -> None:
     """Grade an answer that is bad by any rubric, and warn if the judge likes it."""
     prompts = grader.build_prompts(question, grader.canary, reference)
-    canary = grade_row(grader, await server.ask(prompts, grader.read, counts=False))
+    canary = grade_row(grader, await server.ask(prompts, counts=False))
     if canary.score is None:
         return
     log_metric("canary", canary.score)
@@ -255,19 +255,21 @@ async def ranking(
     from ..judging.client import connect  # which needs the openai client
 
     settings = build_settings(locals())  # the options are local variables
-    rules = Rubric(rubric, scale)
+    grader = ScaleGrader(rubric, scale)
     (shown_reference,) = read_references([solution], reference, 1)
     different = [text for text in dict.fromkeys(completions) if not is_trivial(text)]
     orders = choose_orders(different, swaps) if different else []
-    requests = [build_ranking_prompt(rules, prompt, order, shown_reference) for order in orders]
+    requests = [grader.build_ranking(prompt, order, shown_reference) for order in orders]
     async with connect(settings) as server:
-        gradings = await server.ask(requests, lambda verdict, _: read_ranking(verdict, rules, len(different)))
+        gradings = await server.ask(requests)
     log_costs(gradings, log_metric)
     reason = " | ".join(map(str, gradings))
     log_extra("reason", [reason if text in different else "nothing to grade" for text in completions])
     if any(grading.error is not None for grading in gradings):  # one order alone has a bias that the second cancels
         return [None if text in different else 0.0 for text in completions]
-    scores_of = [dict(zip(order, grading.value, strict=True)) for order, grading in zip(orders, gradings, strict=True)]
+    scores_of = [
+        dict(zip(order, grading.values.values(), strict=True)) for order, grading in zip(orders, gradings, strict=True)
+    ]
     if len(scores_of) == 2:
         log_metric("agreement", 1 - fmean(abs(scores_of[0][text] - scores_of[1][text]) for text in different))
     return [fmean(scores[text] for scores in scores_of) if text in different else 0.0 for text in completions]
@@ -289,10 +291,10 @@ def read_references(solution: list[Any] | None, reference: bool, count: int) -> 
 def log_costs(gradings: list[Grading], log_metric: Callable[[str, float], None]) -> None:
     """Log what the calls of a batch cost. A call that two rewards share counts for the one that made it."""
     gradings = [*{id(grading): grading for grading in gradings}.values()]  # equal rows share a grading
-    seconds = [second for grading in gradings for second in grading.seconds]
+    seconds = [second for grading in gradings for second in grading.costs.seconds]
     if seconds:
         log_metric("latency", fmean(seconds))
     log_metric("calls", len(seconds))
     for name in ("cached", "tokens_in", "tokens_out"):
-        log_metric(name, sum(getattr(grading, name) for grading in gradings))
+        log_metric(name, sum(getattr(grading.costs, name) for grading in gradings))
     log_metric("failures", sum(grading.error is not None for grading in gradings))
