@@ -14,6 +14,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import trl_grpo_rewards
 from trl_grpo_rewards.function_rewards import RewardFactory
+from trl_grpo_rewards.options import strip_annotation
 from trl_grpo_rewards.registry import REGISTRY
 
 
@@ -86,6 +87,7 @@ def make_navigation() -> str:
 
 def format_type(annotation: Any) -> str:
     """Return an annotation as source. A tuple or dict among the options may be given as any sequence or mapping."""
+    annotation = strip_annotation(annotation)
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin in (Union, UnionType):
         return " | ".join(map(format_type, inner))
@@ -99,18 +101,15 @@ def format_type(annotation: Any) -> str:
     return {NoneType: "None", Any: "Any"}.get(annotation) or annotation.__name__
 
 
-def format_parameter(parameter: inspect.Parameter, factory: RewardFactory) -> str:
-    annotation = parameter.annotation
-    if parameter.name in factory.options:  # the annotation of a column is that of its values
-        annotation = factory.annotations.get(parameter.name, annotation)
-    text = f"{'*' * (parameter.kind is parameter.VAR_POSITIONAL)}{parameter.name}: {format_type(annotation)}"
+def format_parameter(parameter: inspect.Parameter) -> str:
+    text = f"{'*' * (parameter.kind is parameter.VAR_POSITIONAL)}{parameter.name}: {format_type(parameter.annotation)}"
     return text if parameter.default is parameter.empty else f"{text} = {parameter.default!r}"
 
 
 def format_function(name: str, factory: RewardFactory) -> str:
     """Return the reward as a function of its options."""
     parameters = [*inspect.signature(factory).parameters.values()]
-    parts = [format_parameter(parameter, factory) for parameter in parameters]
+    parts = [format_parameter(parameter) for parameter in parameters]
     if not any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
         parts.insert([parameter.kind for parameter in parameters].index(inspect.Parameter.KEYWORD_ONLY), "*")
     return f"def {name}({', '.join(parts)}) -> Reward: ...\n"

@@ -26,7 +26,7 @@ def test_rows_taken_log_none_for_the_others():
     assert taken.columns["completions"] == ["c", "a"]
     taken.log_extra("column", ["C", "A"])
     taken.enter("reward").select([1]).enter("inner").log_extra("column", ["a"])
-    assert batch.log.columns == {"reward/column": ["A", None, "C"], "reward/inner/column": ["a", None, None]}
+    assert batch.logged == {"reward/column": ["A", None, "C"], "reward/inner/column": ["a", None, None]}
 
 
 def test_groups_are_runs_of_equal_prompt_and_columns():

@@ -36,7 +36,7 @@ def test_a_single_process_scores_its_own_groups():
     assert world_size() == 1
     batch = build_batch("aabbb"[:4])
     assert gather_and_score_groups(batch, score_by_size) == [2.0] * 4
-    assert batch.log.columns == {"said": ["A", "A", "B", "B"]}
+    assert batch.logged == {"said": ["A", "A", "B", "B"]}
     with pytest.raises(KeyError):
         gather_and_score_groups(batch, lambda part: part.columns["solution"])
 
@@ -46,7 +46,7 @@ def score_rows_of_rank(rank: int) -> tuple:
     bound_to_their_rank = [Lock() for _ in prompts]  # and thus cannot be sent to another one
     batch = build_batch(prompts, index=[prompt * 2 for prompt in prompts], environments=bound_to_their_rank)
     scores = gather_and_score_groups(batch, score_by_size)
-    return world_size(), rank_index(), scores, batch.log.columns["said"]
+    return world_size(), rank_index(), scores, batch.logged["said"]
 
 
 def fail_on_rank_0(rank: int) -> str:

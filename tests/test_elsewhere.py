@@ -2,20 +2,14 @@
 
 import asyncio
 import json
-import shutil
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from trl.scripts import grpo
 
-from helpers.example_rewards import brackets, expressions, rank_in_group, shared
-from helpers.paths import TESTS
+from helpers.example_rewards import brackets, rank_in_group, shared
 from helpers.processes import FRESH, Forked, run_in_spawned_child
-from trl_grpo_rewards import appeal, boxed, clip, demo, gate, keywords, length, parse, pattern, route, tags
+from trl_grpo_rewards import appeal, boxed, clip, demo, gate, keywords, length, pattern, route, tags
 
 
 EXPRESSIONS = [
@@ -78,18 +72,6 @@ def test_the_asynchronous_trainer_gives_every_expression_the_same_total(monkeypa
         assert found == pytest.approx(value.explain(**GROUP, **COLUMNS).totals), value
 
 
-def texts_and_scores(values, queue):
-    queue.put([(str(value), value == parse(str(value)), hash(value) == hash(parse(str(value)))) for value in values])
-
-
-@pytest.mark.slow
-@settings(max_examples=3, deadline=None)
-@given(st.lists(expressions, min_size=20, max_size=20))
-def test_random_expressions_arrive_whole_in_a_spawned_child(values):
-    found = run_in_spawned_child(texts_and_scores, values, context=FRESH)
-    assert found == [(str(value), True, True) for value in values]
-
-
 @pytest.mark.slow
 def test_the_command_line_of_trl_takes_a_reward_of_the_users_module(tmp_path):
     (tmp_path / "my_rewards.py").write_text(
@@ -107,34 +89,3 @@ def test_the_command_line_of_trl_takes_a_reward_of_the_users_module(tmp_path):
     assert run.returncode == 0, run.stderr[-4000:]
     assert "rewards/boxed+tags+shorter/mean" in run.stdout
     assert (tmp_path / "out" / "model.safetensors").exists()
-
-
-REWARDS = "boxed(evaluated=True) + 0.1 * polite(word='think') + 0.1 * shouted()"
-CALLS = {
-    "train": ["--rewards", REWARDS, "--max_steps", "1", "--eval_prompts", "0", "--per_device_train_batch_size", "32"],
-    "check": ["--rewards", REWARDS, "--details"], "score": [REWARDS, "rows.jsonl"],
-}  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory):
-    """Where pip has installed the package under tests/helpers/plugin."""
-    folder = tmp_path_factory.mktemp("plugin")
-    shutil.copytree(TESTS / "helpers" / "plugin", folder / "source")
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", "site", "./source"]
-    subprocess.run(command, cwd=folder, check=True)
-    return folder / "site"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CALLS)
-def test_rewards_of_a_package_and_of_a_module_work_in(name, installed, tmp_path):
-    row = {"prompt": "What is 3 + 4?", "completion": "<think>3+4=7</think>\\boxed{7}", "solution": "7"}
-    (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n")
-    (tmp_path / "mine.py").write_text(
-        "from trl_grpo_rewards import reward\n\n@reward\ndef shouted(completion):\n    return float('!' in completion)\n"
-    )
-    run = Forked(name, *CALLS[name], "--import", "mine", cwd=tmp_path, packages=[installed]).wait()
-    assert run.returncode == 0, run.stdout + run.stderr
-    seen = (tmp_path / "runs/addition/groups/0001-0001.jsonl").read_text() if name == "train" else run.stdout
-    assert "polite" in seen and "shouted" in seen

@@ -1,12 +1,11 @@
 """Errors of rewards: the sentence about them, and columns that are missing."""
 
-import pickle
 from pathlib import Path
 
 import pytest
 
 from trl_grpo_rewards import boxed, length, reward
-from trl_grpo_rewards.errors import MissingColumn, describe_reward_error
+from trl_grpo_rewards.errors import describe_reward_error
 
 
 @reward
@@ -41,15 +40,3 @@ def test_a_reward_that_leaves_ends_the_run_with_a_sentence():
     told = describe_reward_error(catch(lambda: length(5)(completions=["4"])))  # whose message says what to do
     assert told.startswith("ValueError: length() with unit='tokens' needs 'completion_ids', but the call has none.")
     assert describe_reward_error(ValueError("of something else")) is None
-
-
-def test_a_missing_column_names_its_likely_names_and_survives_another_process():
-    error = MissingColumn("boxed", "solution", ["prompt", "final_answer", "gold"])
-    assert str(error) == (
-        "Reward 'boxed' needs the column 'solution'; found 'final_answer', 'gold', 'prompt'. "
-        "Rename it: dataset.rename_column('final_answer', 'solution')."
-    )
-    assert str(pickle.loads(pickle.dumps(error))) == str(error)
-    bare = "Reward 'r' needs the column 'level'; found no columns. Add it to the dataset"
-    assert str(MissingColumn("r", "level", [])) == f"{bare}."
-    assert str(MissingColumn("r", "level", [], "r(level=")) == f"{bare}, or name another one: r(level=...)."

@@ -159,7 +159,7 @@ def test_what_trl_can_call_is_a_reward_wherever_one_can_be(combine, text, functi
 
 def test_a_function_for_trl_with_a_weight_is_a_reward_under_the_decorator():
     assert (0.5 * reward(of_lists)()).explain(["a", "b"], solution=["a", "c"]).totals == [0.5, 0.0]
-    with pytest.raises(ValueError, match=r"Two rewards are named 'of_lists'.* Define one .*: def other\(completions"):
+    with pytest.raises(ValueError, match="Two rewards are named 'of_lists'.* without options is named by its def"):
         first() + of_lists + functools.partial(of_lists, other=1)
     assert (of_lists + 0 * reward(functools.partial(of_lists))(name="other")).name == "of_lists+other"
 
@@ -178,7 +178,7 @@ def test_what_is_no_arithmetic_is_refused_with_what_to_write_instead(combine, me
 def test_two_terms_of_one_name_are_refused():
     with pytest.raises(ValueError, match="Two rewards are named 'first'.*first\\(..., name='other'\\)"):
         first() + second() + 0.5 * first()
-    with pytest.raises(ValueError, match=r"named 'first\*second'.*a factor: second\(..., name='other'\)"):
+    with pytest.raises(ValueError, match=r"named 'first\*second'.*Rename one of them: second\(..., name='other'\)"):
         first() * second() + first() * second()
     assert (first() + first(name="again")).name == "first+again"
 
@@ -220,18 +220,6 @@ def test_the_door_is_asynchronous_where_anything_awaits():
         assert type(scores) is list and scores == asyncio.run(inside())
     assert (first() + 0.5 * slow())(completions=["ab", "b"]) == [2.0, 0.5]
     assert gate(slow(), by=first())(completions=["ab", "b"]) == [2.0, 0.0]
-
-
-def test_inside_an_event_loop_the_coroutine_says_that_it_must_be_awaited():
-    async def inside():
-        called = slow(name="judged")(completions=["ab"])
-        assert "judged: write 'await' before the call" in repr(called)
-        with pytest.raises(TypeError, match="coroutine"):
-            list(called)
-        del called
-
-    with pytest.warns(RuntimeWarning, match="coroutine 'judged: write 'await' before the call' was never awaited"):
-        asyncio.run(inside())
 
 
 def test_an_error_outside_of_an_event_loop_is_that_of_the_reward():

@@ -28,10 +28,10 @@ def refuses_with(config, rewards, data, said):
     [
         ("  ", "A prompt must not be empty, but 1 of 2 rows of the column 'prompt' contain no text, such as row 2: '  '. Remove"),
         (None, "must be a text or a list of messages, but 1 of 2 rows of the column 'prompt' contain nothing, such as row 2: None"),
-        ([], "at least one message, but 1 of 2 rows .* have no messages, such as row 2: \\[\\]. Remove such rows"),
+        ([], "a message of the user, but 1 of 2 rows .* have none, such as row 2: \\[\\]. Put the question .*, or remove such rows"),
         ([{"role": "bot", "content": "?"}], "must be system, .* have the role 'bot', such as row 2: .* Rename it"),
         ([{"role": "system", "content": "?"}], "must have a message of the user, .* Put the question into a message with the role"),
-        ([{"role": "user", "content": " "}], "user's message must not be empty"),
+        ([{"role": "user", "content": " "}], "A prompt must not be empty"),
         ([USER, ANSWER], r"must end before the answer, .* end with a message of the assistant, .* Leave out .*row\['prompt'\]\[:-1\]"),
         ([USER, {"role": "assistant", "content": ""}], "must end before the answer"),  # TRL opens another message after it
         ([{"role": "user", "text": "?"}], "with 'role' and 'content', .* have a message with 'role', 'text'.* Rename the keys"),
@@ -53,7 +53,6 @@ def test_a_prompt_that_cannot_be_asked_is_refused(config, prompt, said):
             for name in ("completions", "completion_ids", "prompts", "trainer_state", "log_extra", "log_metric")
         ),
         ({"prompt": None, "messages": [[USER]] * 2}, r"needs the column 'prompt'; .*rename_column\('messages', 'prompt'\)"),
-        ({"prompt": None, "solution": None, "prompt;solution": ["2 + 2?;4"] * 2}, "the wrong separator.*data_files=..., sep=';'"),
         ({"solution": None, "answer": ["4", "5"]}, r"'boxed' needs the column 'solution'; found 'answer', 'prompt'. Name it: boxed\("),
         ({"prompt": [], "solution": []}, "must have at least one row; it is empty. Check how it was loaded or filtered"),
     ],
@@ -139,11 +138,6 @@ def budgeted(completion: str, *, budget: int = 8, max_tokens: int = 100_000, tar
     return float("plan" in completion)
 
 
-@reward(outcome=True)
-def makes_sum(completion: str, puzzle: str) -> float:
-    return float(str(len(puzzle)) in completion)
-
-
 HINTED = make_problems(None, 2).add_column("hint", [3, 4])
 LARGE = Dataset.from_dict({"prompt": ["a", "b"], "solution": ["1", "1" * 1_000_001]})
 
@@ -174,21 +168,6 @@ def test_columns_have_the_type_that_is_read_and_lengths_are_in_reach(config, rew
 def test_a_column_that_two_rewards_miss_is_said_of_each():
     faults = find_faults(boxed() + gate(tags("a"), by=shouted()), DATA.remove_columns("solution"))
     assert [fault.split("'")[1] for fault in faults] == ["boxed", "shouted"]
-
-
-def test_a_column_that_repeats_the_prompts_is_not_taken_for_the_solutions():
-    asked = [f"What is {number} + 1?" for number in range(6)]
-    right = [f"{number + 1}" for number in range(6)]
-    for copied in range(7):
-        data = make_problems(*asked[:copied], *right[copied:], prompts=asked)
-        said = [fault for fault in find_faults(boxed(evaluated=True), data) if "repeats the prompt" in fault]
-        assert len(said) == (copied > 3)
-    assert said[0].startswith(
-        "The column 'solution' must contain solutions, but in 6 of 6 rows it repeats the prompt, such"
-    )
-    puzzles = data.rename_column("solution", "puzzle")
-    for rewards, rows, faults in ((tags("think"), data, 0), (makes_sum(), puzzles, 0), (boxed(solution="puzzle"), puzzles, 1)):  # fmt: skip
-        assert len(check(rewards, rows)[0].faults) == faults
 
 
 # --- doubts -----------------------------------------------------------------------------------------------------------
@@ -243,8 +222,6 @@ TWO = "boxed() + 0.2 * tags('a')"
         (reads_if_there(), make_problems("1", "2"), None, MISSPELT),
         (reads_if_there(solutoin="solution"), make_problems("1", "2"), None, None),
         (reads_if_there() + boxed(), make_problems("1", "2"), [1, 1], None),
-        (boxed(), make_problems(*["4"] * 20), None, "all 20 have the solution '4'. A model can learn it"),
-        (boxed(), make_problems(*["4"] * 19), None, None),
         (boxed(), make_problems(*["4", "5"] * 10, prompts=["a", "b"] * 10), None, "18 of 20 rows repeat the prompt and the solution of"),
         (boxed(), make_problems("4", "5", prompts=["a", "a"]), None, None),  # they contradict each other
         (parse(TWO), make_problems("1", "2"), None, "[1.0, 0.2], but args have no reward_weights"),

@@ -165,7 +165,6 @@ def test_outside_a_trainer_no_process_group_is_touched(monkeypatch):
 
 
 def test_packages_offer_rewards_by_entry_points(tmp_path, monkeypatch):
-    """`test_elsewhere.py` installs such a package."""
     (tmp_path / "theirs.py").write_text(
         "from trl_grpo_rewards import reward\n@reward\ndef theirs(completion):\n    return 3.0\n"
     )
@@ -220,31 +219,6 @@ def test_packages_offer_rewards_by_entry_points(tmp_path, monkeypatch):
 def test_wrong_options_are_refused_when_the_reward_is_built(build, message):
     with pytest.raises((TypeError, ValueError), match=message):
         build()
-
-
-def test_scores_of_a_batch_are_checked():
-    """What may be returned is tested in `test_scores.py`."""
-
-    @reward(batched=True)
-    def miscounts(completions):
-        return [1.0] if completions[0] == "few" else [1.0, float("nan")]
-
-    with pytest.raises(
-        ValueError, match="Reward 'miscounts' returned 1 scores for 2 completions. Return a list with one number"
-    ):
-        miscounts()(completions=["few", "b"])
-    with pytest.raises(ValueError, match="Reward 'miscounts' gave nan for row 1 of the batch. Return a finite number"):
-        miscounts()(completions=["a", "b"])
-
-
-def test_an_exception_propagates_with_the_reward_named():
-    @reward
-    def buggy(completion: str) -> float:
-        return 1 / (len(completion) - 1)
-
-    with pytest.raises(ZeroDivisionError) as caught:
-        clip(buggy(), high=1)(completions=["ab", "a"])
-    assert caught.value.__notes__[0] == "(raised in the reward buggy())"
 
 
 @pytest.mark.parametrize("function, kind, message", [

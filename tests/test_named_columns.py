@@ -9,7 +9,6 @@ import pytest
 from datasets import Dataset
 
 from helpers.checks import find_faults
-from helpers.example_rewards import rank_in_group
 from trl_grpo_rewards import (
     Column,
     FilteredGRPOTrainer,
@@ -80,11 +79,6 @@ def named_alike(completion: str, name: str) -> float:
 
 
 @reward
-def halved(completion: str, title: str, *parts: str) -> float:
-    return float(title in completion) / (1 + len(parts))
-
-
-@reward
 def higher(completion: str, solution: str, *, than: Annotated[float, Reward]) -> float:
     return float(solution) - than
 
@@ -118,13 +112,6 @@ def test_judges_are_shown_the_named_column(server, factory):
     assert "right" in named[0] and server.judge(factory, solution="target").columns == {"target"}
 
 
-def test_grouped_rewards_read_a_named_column_too():
-    call = {"prompts": ["4?", "4?"], "completions": ["a", "abc"], "completion_ids": [[1]] * 2}
-    rewards = rank_in_group(of=length(1, unit="chars"), solution="target", unit="m_of")
-    columns = {"target": ["4", "4"], "m_of": ["m"] * 2, "solution": ["5"] * 2}
-    assert rewards(**call, **columns) == [1.1, 2.1] and rewards.columns == {"target", "m_of"}
-
-
 def test_a_named_column_is_not_named_for_the_rewards_among_the_options():
     call = {"completions": [r"\boxed{4}"], "solution": ["4"], "target": ["7"]}
     assert higher(boxed(), solution="target")(**call) == [6.0] and higher(boxed())(**call) == [3.0]
@@ -136,17 +123,6 @@ def test_a_named_column_is_not_named_for_the_rewards_among_the_options():
 def test_a_function_that_takes_all_columns_gets_neither_name_of_the_column():
     assert greedy(title="target")(completions=["a"], target=["a"], title=["b"], more=[1]) == [1.0]
     assert greedy()(completions=["a"], title=["b"], more=[1]) == [1.0]
-
-
-def test_a_named_column_survives_text_pickle_and_comparison():
-    """`test_parsing.py` tries named columns in all expressions."""
-    for value in (
-        code(tests="test", packages=("numpy",)),
-        entitled(title="name", size="height"),
-        halved("a", title="x"),
-    ):
-        for copy in (parse(str(value)), pickle.loads(pickle.dumps(value))):
-            assert copy == value and hash(copy) == hash(value) and copy.columns == value.columns
 
 
 def test_the_name_is_part_of_the_value_and_of_the_signature():

@@ -3,7 +3,7 @@
 import asyncio
 from decimal import Decimal
 from fractions import Fraction
-from html.parser import HTMLParser
+from xml.etree import ElementTree
 
 import numpy
 import pytest
@@ -74,41 +74,12 @@ def longest(completions: list[str]) -> list[float]:
     return [float(text == max(completions, key=len)) for text in completions]
 
 
-class Reader(HTMLParser):
-    """Reads HTML as a browser does: its elements with their attributes, and the text of each cell."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.elements: set[str] = set()
-        self.attributes: set[str] = set()
-        self.codes: list[str] = []
-        self.inside = 0
-        self.feed(html)
-        self.close()
-
-    def handle_starttag(self, tag, attributes):
-        self.elements.add(tag)
-        self.attributes |= {f"{tag} {name}" for name, _ in attributes}
-        if tag == "code":
-            self.codes.append("")
-            self.inside += 1
-
-    def handle_endtag(self, tag):
-        self.inside -= tag == "code"
-
-    def handle_data(self, data):
-        if self.inside:
-            self.codes[-1] += data
-
-    def handle_comment(self, data):
-        self.elements.add("comment")
-
-
-def read(html: str) -> Reader:
-    reader = Reader(html)
-    assert reader.elements <= {"code", "table", "thead", "tbody", "tr", "th", "td", "p", "em"}
-    assert reader.attributes <= {"code class", "code style", "td style"}
-    return reader
+def read(html: str) -> list[str]:
+    """Return the text of each cell, after a look at all elements and attributes."""
+    _, *elements = ElementTree.fromstring(f"<div>{html}</div>").iter()
+    assert {one.tag for one in elements} <= {"code", "table", "thead", "tbody", "tr", "th", "td", "p", "em"}
+    assert {name for one in elements for name in one.attrib} <= {"class", "style"}
+    return ["".join(one.itertext()) for one in elements if one.tag == "code"]
 
 
 def test_scores_and_totals_are_those_of_the_trainer():
@@ -135,9 +106,8 @@ def test_asynchronous_rewards_are_awaited_even_inside_a_loop():
 def test_hostile_texts_are_shown_and_do_nothing():
     names = [f"{text}{place}" for place, text in enumerate(HOSTILE)]
     rewards = sum(keywords(any=("a",), name=name) for name in names) + judged_lightly()
-    reader = read(rewards.explain(HOSTILE)._repr_html_())
-    expression, *cells = reader.codes
-    assert expression == str(rewards) and read(rewards._repr_html_()).codes == [str(rewards)]
+    expression, *cells = read(rewards.explain(HOSTILE)._repr_html_())
+    assert expression == str(rewards) and read(rewards._repr_html_()) == [str(rewards)]
     width = len(names) + 4  # the completion, judged_lightly, the total and the reason
     titles, rows = cells[:width], [cells[start : start + width] for start in range(width, len(cells), width)]
     assert titles[1 : len(names) + 1] == [make_visible(name) for name in names]
@@ -147,7 +117,7 @@ def test_hostile_texts_are_shown_and_do_nothing():
 
 @given(st.text(st.characters(codec="utf-8"), max_size=80))
 def test_any_text_survives_as_it_is(text):
-    assert read(to_code(text)).codes == [make_visible(text)]
+    assert read(to_code(text)) == [make_visible(text)]
 
 
 def test_marks_that_nobody_sees_become_visible():
@@ -157,12 +127,11 @@ def test_marks_that_nobody_sees_become_visible():
 def test_large_batches_and_long_texts_are_cut_and_say_so():
     rows = MAX_ROWS + 1234
     html = tags("think").explain(["<b>" * MAX_CHARACTERS, *["short"] * (rows - 1)])._repr_html_()
-    reader = read(html)
-    assert reader.codes.count("short") == MAX_ROWS - 1 and "<p>1,234 more rows are not shown.</p>" in html
+    assert read(html).count("short") == MAX_ROWS - 1 and "<p>1,234 more rows are not shown.</p>" in html
     assert f"({2 * MAX_CHARACTERS:,} more characters)" in html
     assert "more" not in tags("think").explain(["short"] * MAX_ROWS)._repr_html_()
 
 
 def test_conversations_are_shown_by_their_last_message():
     said = [[{"role": "assistant", "content": "first"}, {"role": "assistant", "content": "<i>last</i>"}]]
-    assert read(tags("think").explain(said)._repr_html_()).codes[4] == "<i>last</i>"
+    assert read(tags("think").explain(said)._repr_html_())[4] == "<i>last</i>"

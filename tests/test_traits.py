@@ -5,6 +5,7 @@ import pytest
 from helpers.checks import make_problems
 from trl_grpo_rewards import boxed, gate, parse, reward, route, tags
 from trl_grpo_rewards.checks import check
+from trl_grpo_rewards.function_rewards import find_functions
 from trl_grpo_rewards.traits import ContradictoryForms, Form, Reading
 
 
@@ -61,8 +62,8 @@ def test_a_reward_that_awaits_asks_somebody_unless_it_says_otherwise():
 def test_an_option_of_a_route_is_tried_only_on_its_rows():
     inner = boxed(), tags("think")
     routed = route("kind", {"math": inner[0]}, default=inner[1])
-    assert routed.list_inner({"kind": "math"}) == [inner[0]] and routed.list_inner({"kind": "?"}) == [inner[1]]
-    assert {*routed.list_inner()} == {*inner}
+    for row, scored in ((None, inner), ({"kind": "math"}, inner[:1]), ({"kind": "?"}, inner[1:])):
+        assert [*find_functions(routed, row=row)] == [routed, *scored]
 
 
 def test_a_merged_form_has_what_both_ask_for():

@@ -17,11 +17,3 @@ def test_the_version_of_the_source_is_printed_with_the_outcome(script, source, o
     run = script("trl_checkout.py", "--trl", source, option)
     assert run.stdout == f"The gradient tests {outcome} with trl 9.9.0.dev0 in {source}.\n"
     assert (run.returncode == 0) == (outcome == "pass")
-
-
-def test_the_source_is_not_guessed(script, source):
-    (source / "VERSION").unlink()
-    assert "with the file VERSION; there is none. Pass" in script("trl_checkout.py", "--trl", source).stderr
-    (source / "VERSION").write_text("9.9.0")
-    (source / "trl" / "__init__.py").write_text("__version__, __file__ = '1.0', '/elsewhere/trl'")
-    assert "but is imported from /elsewhere/trl" in script("trl_checkout.py", "--trl", source).stderr

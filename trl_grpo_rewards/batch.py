@@ -4,12 +4,12 @@ import functools
 import pickle
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
-from .scores import Score
 from .texts import completion_messages, completion_text, prompt_text
 
 
@@ -17,58 +17,53 @@ HOOKS = ("trainer_state", "log_extra", "log_metric")
 """Arguments that GRPOTrainer passes in addition to the columns. AsyncGRPO passes none of them."""
 
 
-READERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "prompt": ("prompts", prompt_text),
-    "completion": ("completions", completion_text),
-    "completions": ("completions", completion_text),
-    "messages": ("completions", completion_messages),
-}
-"""Parameters of a function of a completion or a group that are not columns: the column of each, and how it is read."""
-
-
 @dataclass(frozen=True)
 class Kind:
     """What the functions of one kind score, and how they get the data of the rows of one call."""
 
     scores: str  # what one call scores, in the words of an error
-    own: str  # its usual parameters, in the words of an error
-    foreign: frozenset[str]  # parameters that only other kinds can have
-    # Parameters that have a value of each row; None if all do, as TRL passes them
-    lists: frozenset[str] | None = frozenset()
+    own: tuple[str, str]  # its usual parameters; no other kind can have both
+    # Parameters that are not columns: the column of each, and how one value of it is read
+    readers: Mapping[str, tuple[str, Callable[[Any], Any]]] = field(default_factory=dict)
+    lists: frozenset[str] | None = frozenset()  # parameters that have a value of each row; None if all have
     rest: tuple[str, ...] = ()  # what `**kwargs` gets in addition to columns
-    is_single: bool = False  # whether they return one score for one row
 
-    def find_source(self, name: str) -> str:
-        """Return the column behind a parameter."""
-        return READERS[name][0] if self.has_reader(name) else name
+    @property
+    def is_single(self) -> bool:
+        return "completion" in self.own
 
-    def read(self, name: str, values: Sequence[Any]) -> Any:
-        """Return what a parameter gets of the values of its column."""
-        if self.lists is None:
-            return values
-        read = READERS[name][1] if self.has_reader(name) else lambda value: value
-        return [read(value) for value in values] if name in self.lists else read(values[0])
+    @property
+    def foreign(self) -> set[str]:
+        """Parameters that only other kinds can have."""
+        return {"prompt", "prompts", "completion", "completions"}.difference(self.own)
 
-    def has_reader(self, name: str) -> bool:
-        return self.lists is not None and name in READERS and name not in self.foreign
 
+PROMPT, COMPLETION, MESSAGES = (
+    ("prompts", prompt_text),
+    ("completions", completion_text),
+    ("completions", completion_messages),
+)
 
 KINDS = {
     "completion": Kind(
-        "one completion at a time", "'prompt' and 'completion'", frozenset({"prompts", "completions"}), is_single=True
+        "one completion at a time",
+        ("prompt", "completion"),
+        {"prompt": PROMPT, "completion": COMPLETION, "messages": MESSAGES},
     ),
-    "batch": Kind("a whole batch", "'prompts' and 'completions'", frozenset({"prompt", "completion"}), None, HOOKS),
+    "batch": Kind("a whole batch", ("prompts", "completions"), lists=None, rest=HOOKS),
     "group": Kind(
         "a whole group",
-        "'prompt' and 'completions'",
-        frozenset({"prompts", "completion"}),
+        ("prompt", "completions"),
+        {"prompt": PROMPT, "completions": COMPLETION, "messages": MESSAGES},
         frozenset({"completions", "messages", "completion_ids", "environments"}),
         ("prompt", "messages", *HOOKS),
     ),
 }
-"""The kinds of functions that get data."""
+"""The kinds of functions that get data. Those of a batch get columns as TRL passes them."""
 
-TRAINER_DATA = frozenset({*HOOKS, *READERS, "prompts", "completion_ids", "environments"})
+TRAINER_DATA = frozenset(
+    {*HOOKS, "prompt", "prompts", "completion", "completions", "messages", "completion_ids", "environments"}
+)
 """Names of data that the trainer provides. Every other name is a column of the dataset."""
 
 ROW_COLUMNS = frozenset({"completions", "completion_ids", "environments"})
@@ -97,33 +92,19 @@ def is_same_value(one: Any, other: Any) -> bool:
     return equal is True or one is other or (equal is not True and pickle.dumps(one) == pickle.dumps(other))
 
 
-class Log:
-    """The columns that rewards log during one call. Rows that log nothing have None."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self.columns: dict[str, list[Any]] = defaultdict(lambda: [None] * size)
-
-    def write(self, column: str, rows: Sequence[int], values: Sequence[Any]) -> None:
-        for row, value in zip(rows, values, strict=True):
-            self.columns[column][row] = value
-
-
 @dataclass(frozen=True)
 class Batch:
     """Rows of one call."""
 
     columns: Mapping[
-        str, list[Any]
-    ]  # one value per row: `prompts`, `completions`, `completion_ids`, those of the dataset
+        str, Sequence[Any]
+    ]  # one value per row: `prompts`, `completions`, `completion_ids`, the dataset's
     hooks: Mapping[str, Any]  # the [`HOOKS`] that the trainer passed
     rows: Sequence[int]  # their positions in the call
-    log: Log  # receives the columns that rewards log
+    logged: dict[str, list[Any]]  # columns that rewards log, with None for other rows of the call
     groups: Sequence[int] | None = None  # the group of each row, if a reward needs whole groups
     path: tuple[str, ...] = ()  # names of the rewards around the current one, in front of the names of what it logs
-    scored: dict[Hashable, list[Score] | Awaitable[list[Score]]] = field(default_factory=dict)  # or being scored
-    # Scores that stay the same if rows are selected: of rewards that need no whole groups, or that another rank computed
-    known: dict[Hashable, list[Score]] = field(default_factory=dict)
+    scored: dict[Any, Any] = field(default_factory=dict)  # the scores by each reward, or what computes them
 
     @classmethod
     def from_call(cls, arguments: Mapping[str, Any]) -> "Batch":
@@ -138,7 +119,12 @@ class Batch:
                     f"A call with {size} completions has {found} in '{name}'. Pass a list with one entry per completion."
                 )
         hooks = {name: arguments[name] for name in HOOKS if arguments.get(name) is not None}
-        return cls(columns, hooks, range(size), Log(size))
+        return cls.build(columns, hooks)
+
+    @classmethod
+    def build(cls, columns: Mapping[str, Sequence[Any]], hooks: Mapping[str, Any], **more: Any) -> "Batch":
+        size = len(columns["completions"])
+        return cls(columns, hooks, range(size), defaultdict(lambda: [None] * size), **more)
 
     @property
     def size(self) -> int:
@@ -150,12 +136,11 @@ class Batch:
         return ({*self.columns} - TRAINER_DATA) | ({"prompt"} if "prompts" in self.columns else set())
 
     def select(self, rows: Sequence[int]) -> "Batch":
-        """Return the batch of these rows only. The other rows have None in the columns that it logs."""
-        columns = {name: [values[row] for row in rows] for name, values in self.columns.items()}
-        groups = self.groups and [self.groups[row] for row in rows]
-        known = {reward: [scores[row] for row in rows] for reward, scores in self.known.items()}
-        own = [self.rows[row] for row in rows]
-        return replace(self, columns=columns, rows=own, groups=groups, scored={}, known=known)
+        """Return the batch of these rows only. Scores are kept unless they depend on the other rows."""
+        kept = {one: scores for one, scores in self.scored.items() if isinstance(scores, list) and not one.is_grouped}
+        groups = self.groups and take(self.groups, rows)
+        columns, scored = ({one: take(values, rows) for one, values in part.items()} for part in (self.columns, kept))
+        return replace(self, columns=columns, rows=take(self.rows, rows), groups=groups, scored=scored)
 
     def rename_columns(self, sources: Mapping[str, str]) -> "Batch":
         """Return the batch with columns under new names, given the old name of each. They replace columns of these names."""
@@ -173,20 +158,21 @@ class Batch:
             row: [name for name, values in shared.items() if not is_same_value(values[row], values[row - 1])]
             for row in range(1, self.size)
         }
+        starts: Sequence[int]
         if size := GROUP_SIZE.get():
-            for row, names in changed.items():
-                for name in names if row % size else ():
-                    if name != "prompts":
-                        raise different_column(name)
-            return replace(self, groups=[row // size for row in range(self.size)])
-        changes = [row for row, names in changed.items() if names]
-        runs = list(zip([0, *changes], [*changes, self.size], strict=True))
-        for bounds in (run for run in runs if run[1] - run[0] == 1 and "prompts" in shared):
-            for names in (changed.get(bound, ["prompts"]) for bound in bounds):
-                if "prompts" not in names:
-                    raise different_column(names[0])
-        shortest = min(end - start for start, end in runs) or 1
-        starts = [cut for start, end in runs for cut in range(start, end, shortest)]
+            starts = range(0, self.size, size)
+            varied = [name for row, names in changed.items() if row % size for name in names if name != "prompts"]
+        else:
+            runs = [*pairwise([0, *(row for row, names in changed.items() if names), self.size])]
+            shortest = min(end - start for start, end in runs) or 1
+            starts = [cut for start, end in runs for cut in range(start, end, shortest)]
+            single = [bound for run in runs if run[1] - run[0] == 1 and "prompts" in shared for bound in run]
+            varied = [changed[bound][0] for bound in single if "prompts" not in changed.get(bound, ["prompts"])]
+        for name in varied:
+            raise ValueError(
+                f"A grouped reward needs columns that are equal for all completions of a prompt. The column '{name}' differs "
+                f"between completions of one prompt. Remove that column."
+            )
         return replace(self, groups=[bisect_right(starts, row) - 1 for row in range(self.size)])
 
     def split(self, kind: str) -> list[Sequence[int]]:
@@ -198,22 +184,29 @@ class Batch:
             rows_of[group].append(row)
         return [*rows_of.values()]
 
-    def get_data(self, kind: Kind, rows: Sequence[int], names: Iterable[str]) -> dict[str, Any]:
-        """Return the data of rows by the names of parameters. A function can log even if the trainer passed no hooks."""
-        data: dict[str, Any] = {
-            **self.hooks,
-            "log_extra": functools.partial(self.log_value if kind.is_single else self.log_extra, rows=rows),
-            "log_metric": self.log_metric,
-        }
+    def get_data(
+        self, kind: Kind, names: Iterable[str], calls: Sequence[Sequence[int]], *, is_raw: bool = False
+    ) -> dict[str, Sequence[Any]]:
+        """Return what each call gets for each parameter. A function can log even if the trainer passed no hooks."""
+        data: dict[str, Sequence[Any]] = {}
+        hooks = {**self.hooks, "log_metric": self.log_metric}
         for name in names:
-            if (column := kind.find_source(name)) in self.columns:
-                data[name] = kind.read(name, take(self.columns[column], rows))
+            column, read = kind.readers.get(name, (name, None)) if not is_raw else (name, None)
+            if name == "log_extra":
+                log = self.log_value if kind.is_single else self.log_extra
+                data[name] = [functools.partial(log, rows=rows) for rows in calls]
+            elif name in hooks:
+                data[name] = [hooks[name]] * len(calls)
+            elif column in self.columns:
+                values = [*map(read, self.columns[column])] if read else self.columns[column]
+                data[name] = cut(values, calls, kind.lists is None or name in kind.lists)
         return data
 
     def log_extra(self, column: str, values: Sequence[Any], rows: Sequence[int] | None = None) -> None:
         """Log the values of some rows, by default of all."""
         places = self.rows if rows is None else take(self.rows, rows)
-        self.log.write("/".join((*self.path, column)), places, values)
+        for row, value in zip(places, values, strict=True):
+            self.logged["/".join((*self.path, column))][row] = value
 
     def log_value(self, column: str, value: Any, rows: Sequence[int]) -> None:
         self.log_extra(column, [value], rows)
@@ -223,13 +216,11 @@ class Batch:
             self.hooks["log_metric"]("/".join((*self.path, metric)), value)
 
 
-def different_column(name: str) -> ValueError:
-    return ValueError(
-        f"A grouped reward needs columns that are equal for all completions of a prompt. The column '{name}' differs "
-        f"between completions of one prompt. Remove that column."
-    )
-
-
 def take(values: Sequence[Any], rows: Sequence[int]) -> Sequence[Any]:
     """Return the values of some rows in order, or the same object if it is all rows."""
-    return values if len(rows) == len(values) else [values[row] for row in rows]
+    return values if rows == range(len(values)) else [values[row] for row in rows]
+
+
+def cut(values: Sequence[Any], calls: Sequence[Sequence[int]], is_list: bool) -> list[Any]:
+    """Return what each call gets of a column: the values of its rows, or the value of the first one."""
+    return [take(values, rows) if is_list else values[rows[0]] for rows in calls]

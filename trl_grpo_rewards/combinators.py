@@ -126,22 +126,17 @@ async def schedule(batch: Batch, *, reward: Reward, steps: Steps) -> list[Score]
 
     ```
     """
+    import numpy  # slow to import
+
     state = batch.hooks.get("trainer_state")
     if state is None:
         raise ValueError(
             f"schedule() needs the optimizer step, but this call has no 'trainer_state'. GRPOTrainer passes it, but "
             f"AsyncGRPO does not. Use {reward} without a schedule here."
         )
-    weight = interpolate_weight(state.global_step, list_points(steps))
+    positions, weights = map(list, zip(*list_points(steps), strict=True))
+    weight = float(numpy.interp(state.global_step, positions, weights))
     return [score if score is None else weight * score for score in await reward.score(batch)]
-
-
-def interpolate_weight(step: int, points: Sequence[tuple[int, float]]) -> float:
-    """Return the weight at a step, which is linear between the points and constant outside them."""
-    for (start, low), (end, high) in zip(points, points[1:], strict=False):
-        if start <= step < end:
-            return low + (high - low) * (step - start) / (end - start)
-    return points[0][1] if step < points[0][0] else points[-1][1]
 
 
 def check_route(column: str, rewards: dict[Any, Reward]) -> None:
@@ -189,13 +184,13 @@ async def route(
     """
     rows_of: dict[Reward, list[int]] = {}
     for row, value in enumerate(batch.columns[column]):
-        chosen = next((reward for key, reward in rewards.items() if key == value), default)
-        if chosen is None:
+        chosen = choose_route({column: value}, column, rewards, default)
+        if not chosen:
             raise ValueError(
                 f"route() has no reward for {column}={value!r}, only for {', '.join(map(repr, rewards))}. "
                 f"Add one, or a default: route({column!r}, {{...}}, default=...)."
             )
-        rows_of.setdefault(chosen, []).append(row)
+        rows_of.setdefault(chosen[0], []).append(row)
     scoring = (reward.score(batch.select(rows)) for reward, rows in rows_of.items())
     scores = await await_all(scoring, concurrent=any(reward.is_async for reward in rows_of))
     return scatter(batch.size, zip(rows_of.values(), scores, strict=True))

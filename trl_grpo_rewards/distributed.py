@@ -13,22 +13,18 @@ from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from .batch import Batch, Log, scatter
+from .batch import Batch, scatter
 from .scores import Score
 
-
-ScoreBatch: TypeAlias = Callable[[Batch], list[Score]]
-"""Returns the scores of a batch with groups."""
-
-ScoreAlone: TypeAlias = Callable[[Batch], dict[Hashable, list[Score]]]
-"""Returns the scores of a batch by some rewards."""
 
 Share: TypeAlias = tuple[Sequence[int], list[Score], dict[str, list[Any]]]
 """The rows that one rank scored, their scores and the columns that they logged."""
 
 
 def gather_and_score_groups(
-    batch: Batch, score: ScoreBatch, score_alone: ScoreAlone = lambda batch: {}
+    batch: Batch,
+    score: Callable[[Batch], list[Score]],
+    score_alone: Callable[[Batch], dict[Hashable, list[Score]]] = lambda batch: {},
 ) -> list[Score]:
     """Score the rows of this rank in whole groups. `score_alone` scores what no other rank can: environments stay."""
     if "trainer_state" not in batch.hooks or world_size() == 1:
@@ -36,35 +32,34 @@ def gather_and_score_groups(
     own = {name: list(values) for name, values in batch.columns.items() if name != "environments"}
     parts = gather_results(lambda: (own, score_alone(batch)))
     sizes = [len(part["completions"]) for part, _ in parts]
-    columns, known = ({name: [v for part in parts for v in part[at][name]] for name in parts[0][at]} for at in (0, 1))
-    whole = Batch(columns, batch.hooks, range(sum(sizes)), Log(sum(sizes)), known=known).find_groups()
+    columns, scored = ({name: [v for part in parts for v in part[at][name]] for name in parts[0][at]} for at in (0, 1))
+    whole = Batch.build(columns, batch.hooks, scored=scored).find_groups()
     rank = rank_index()
     shares: list[Share] = gather_results(lambda: score_share_of_groups(whole, rank, len(parts), score))
     first = sum(sizes[:rank])
     own_rows = slice(first, first + batch.size)
     for column in sorted({column for *_, logged in shares for column in logged}):
         found = ((rows, logged[column]) for rows, _, logged in shares if column in logged)
-        batch.log.columns[column] = scatter(whole.size, found)[own_rows]
+        batch.logged[column] = scatter(whole.size, found)[own_rows]
     return scatter(whole.size, ((rows, scores) for rows, scores, _ in shares))[own_rows]
 
 
-def score_share_of_groups(whole: Batch, rank: int, ranks: int, score: ScoreBatch) -> Share:
+def score_share_of_groups(whole: Batch, rank: int, ranks: int, score: Callable[[Batch], list[Score]]) -> Share:
     """Score every `ranks`-th group, so that the ranks' shares differ by at most one group."""
     rows = [row for row, group in enumerate(whole.groups or ()) if group % ranks == rank]
     scores = score(whole.select(rows)) if rows else []
-    return rows, scores, {name: [values[row] for row in rows] for name, values in whole.log.columns.items()}
+    return rows, scores, {name: [values[row] for row in rows] for name, values in whole.logged.items()}
 
 
 def gather_results(compute: Callable[[], Any]) -> list[Any]:
     """Return the results of all ranks. If one rank has an error, all ranks raise it, so that none waits."""
     from accelerate.utils import gather_object
 
-    result, own = None, None
+    result = own = said = None
     try:
         result = compute()
     except Exception as error:
-        own = error
-    said = own and f"{type(own).__name__}: {own} {' '.join(getattr(own, '__notes__', ()))}"
+        own, said = error, f"{type(error).__name__}: {error} {' '.join(getattr(error, '__notes__', ()))}"
     gathered = gather_object([(result, said)])
     if own is not None:
         raise own

@@ -6,6 +6,7 @@ of a running event loop, a call returns the scores in either case.
 """
 
 import asyncio
+import contextlib
 import functools
 import math
 import re
@@ -13,9 +14,9 @@ from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from numbers import Real
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 from .batch import Batch
 from .distributed import gather_and_score_groups
@@ -59,34 +60,48 @@ class Reward(ABC):
     async def _score(self, batch: Batch) -> list[Score]:
         """Return one score per row of the batch."""
 
-    @property
+    @functools.cached_property
+    def functions(self) -> list[Any]:
+        """The reward functions of this expression, and those among their options."""
+        return [one for child in self.children for one in child.functions]
+
+    @functools.cached_property
     def is_async(self) -> bool:
         """Whether scoring awaits anything. TRL runs asynchronous rewards concurrently."""
-        return any(child.is_async for child in self.children)
+        return any(one.factory.is_async for one in self.functions)
 
-    @property
+    @functools.cached_property
     def is_grouped(self) -> bool:
         """Whether scoring needs whole groups, which are then gathered from all ranks."""
-        return any(child.is_grouped for child in self.children)
+        return any(one.factory.kind == "group" for one in self.functions)
 
     @property
     def columns(self) -> frozenset[str]:
         """Dataset columns that scoring needs."""
-        return frozenset().union(*(child.columns for child in self.children))
+        return frozenset().union(*(one.own_columns for one in self.functions))
+
+    @property
+    def asks(self) -> bool:
+        """Whether scoring asks a server or a person, so that checks before training must not call it."""
+        return any(one.factory.traits.get("asks") for one in self.functions)
 
     @property
     def is_outcome(self) -> bool:
         """Whether the reward says which completions are right: a score of at least 1 is right, at most 0 is wrong."""
         return False
 
-    @property
-    def asks(self) -> bool:
-        """Whether scoring asks a server or a person, so that checks before training must not call it."""
-        return any(child.asks for child in self.children)
-
     def list_alone(self) -> "list[Reward]":
         """Return the rewards in this one that read environments, so that only the rank of these can score them."""
-        return [one for child in self.children for one in child.list_alone()]
+        alone = [
+            one for one in self.functions if any(parameter.name == "environments" for parameter in one.factory.data)
+        ]
+        for one in alone:
+            if one.is_grouped:
+                raise ValueError(
+                    f"On several ranks, a grouped reward cannot read environments, because they never leave their rank; "
+                    f"got {one}. Give it an option that is a reward instead, and pass environment('score')."
+                )
+        return alone
 
     @property
     def rewards(self) -> "list[Reward]":
@@ -179,15 +194,11 @@ class Reward(ABC):
 
     async def score(self, batch: Batch) -> list[Score]:
         """Return one score per row of the batch. A reward that occurs twice in an expression is computed once."""
-        if self in batch.known:
-            return list(batch.known[self])
         if self not in batch.scored:
             scoring = self._score(batch)
             batch.scored[self] = asyncio.ensure_future(scoring) if self.is_async else await scoring
-        scores = batch.scored[self]
-        scores = scores if isinstance(scores, list) else await scores
-        if not self.is_grouped:
-            batch.known[self] = scores
+        if not isinstance(scores := batch.scored[self], list):
+            scores = batch.scored[self] = await scores
         return list(scores)
 
     async def _score_children(self, batch: Batch) -> list[list[Score]]:
@@ -195,31 +206,27 @@ class Reward(ABC):
 
     def _hand_over_log(self, batch: Batch) -> None:
         """Pass the logged columns to TRL. Its table needs the same columns in every call, so None fills the gaps."""
-        LOGGED_COLUMNS[self].update(batch.log.columns)
+        LOGGED_COLUMNS[self].update(batch.logged)
         for column in sorted(LOGGED_COLUMNS[self]) if "log_extra" in batch.hooks else ():
-            batch.hooks["log_extra"](column, batch.log.columns[column])
+            batch.hooks["log_extra"](column, batch.logged[column])
 
     def __add__(self, other: "Reward | PlainFunction") -> "Reward":
-        found = read_operand(other, self)
-        return add(self.terms + found.terms) if isinstance(found, Reward) else found
+        return combine(lambda one, two: add(one.terms + two.terms), self, other)
 
     def __radd__(self, other: "int | PlainFunction") -> "Reward":
         if isinstance(other, int) and other == 0:  # so that sum(...) works
             return self
-        found = read_operand(other, self)
-        return add(found.terms + self.terms) if isinstance(found, Reward) else found
+        return combine(lambda one, two: add(one.terms + two.terms), other, self)
 
     def __sub__(self, other: "Reward | PlainFunction") -> "Reward":
-        found = read_operand(other, self)
-        return self + -found if isinstance(found, Reward) else found
+        return combine(lambda one, two: one + -two, self, other)
 
     def __rsub__(self, other: "PlainFunction") -> "Reward":
         return -self + other
 
     def __mul__(self, factor: "float | Reward | PlainFunction") -> "Reward":
         if not isinstance(factor, Real):
-            found = read_operand(factor, self)
-            return multiply(self, found) if isinstance(found, Reward) else found
+            return combine(multiply, self, factor)
         products = tuple((to_float(factor) * weight, reward) for weight, reward in self.terms)
         for weight, reward in products:
             if not math.isfinite(weight):
@@ -227,13 +234,13 @@ class Reward(ABC):
         return add(products)
 
     def __rmul__(self, factor: "float | PlainFunction") -> "Reward":
-        if isinstance(factor, Real):
-            return self * factor
-        found = read_operand(factor, self)
-        return multiply(found, self) if isinstance(found, Reward) else found
+        return self * factor if isinstance(factor, Real) else combine(multiply, factor, self)
 
     def __neg__(self) -> "Reward":
         return -1 * self
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
         return str(self)
@@ -247,10 +254,10 @@ class AwaitedInLoop(functools.partial[Any]):
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         coroutine = super().__call__(*args, **kwargs)
-        if not is_loop_running():
-            return run_in_own_loop(coroutine)
-        coroutine.__qualname__ = f"{self.args[0].name}: write 'await' before the call"
-        return coroutine
+        with contextlib.suppress(RuntimeError):
+            asyncio.get_running_loop()
+            return coroutine
+        return run_in_own_loop(coroutine)
 
 
 @dataclass(frozen=True, repr=False)
@@ -321,9 +328,7 @@ def add(terms: tuple[tuple[float, Reward], ...]) -> Reward:
     """Return the sum of the terms. A single reward with weight 1 is returned unchanged."""
     if len(terms) == 1 and terms[0][0] == 1:
         return terms[0][1]
-    rewards = [reward for _, reward in terms]
-    plain = [one.name for one in rewards if not getattr(getattr(one, "factory", None), "has_options", True)]
-    check_names([one.name for one in rewards], plain)
+    check_names([reward.name for _, reward in terms])
     return Sum(terms)
 
 
@@ -338,23 +343,22 @@ def multiply(*rewards: Reward) -> Reward:
     return weight * Product(tuple(factors))
 
 
+def combine(operation: Callable[..., Reward], *operands: Any) -> Reward:
+    """Return what an operator makes of its operands, of which one is a reward. Others may become one."""
+    (place,) = [one for one in operands if isinstance(one, Reward)][:1]
+    rewards = [one if isinstance(one, Reward) else read_operand(one, place) for one in operands]
+    return cast(Reward, NotImplemented) if NotImplemented in rewards else operation(*rewards)
+
+
 @functools.singledispatch
 def read_operand(operand: Any, place: Reward | str) -> Any:
-    """Return the reward that an operand, or an option that is described, is or becomes. What is none is left to Python."""
+    """Return the reward that an operand, or an option that is described, becomes. What cannot become one is left to Python."""
+    if isinstance(operand, Real):
+        raise TypeError(
+            f"A number cannot be added to a reward; got {operand}. It would be the same for all completions of a group, so it "
+            f"would change no advantage. Leave it out: {place}."
+        )
     return NotImplemented
-
-
-@read_operand.register
-def keep_reward(operand: Reward, place: Reward | str) -> Any:
-    return operand
-
-
-@read_operand.register
-def refuse_number(number: Real, other: Reward) -> Any:
-    raise TypeError(
-        f"A number cannot be added to a reward; got {number}. It would be the same for all completions of a group, so it "
-        f"would change no advantage. Leave it out: {other}."
-    )
 
 
 def leave_out_witnesses(reward: Reward) -> Reward:
@@ -377,17 +381,14 @@ def is_outcome(function: Any) -> bool:
     return isinstance(function, Reward) and function.is_outcome
 
 
-def check_names(names: list[str], plain: Iterable[str] = ()) -> None:
+def check_names(names: list[str]) -> None:
     """Check that rewards have different names. TRL silently averages the metrics of rewards with the same name."""
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         factors = re.findall(r"[^*+()]+", repeated[0]) or repeated
-        remedy = f"Rename {'a factor' if '*' in repeated[0] else 'one of them'}: {factors[-1]}(..., name='other')."
-        if repeated[0] in plain:
-            remedy = "Define one of them under another name: def other(completions, **kwargs): return ..."
         raise ValueError(
             f"Rewards must have different names. Two rewards are named '{repeated[0]}'; the names are {', '.join(names)}. "
-            f"{remedy}"
+            f"Rename one of them: {factors[-1]}(..., name='other'). A function without options is named by its def."
         )
 
 
@@ -403,17 +404,7 @@ def run_without_loop(coroutine: Coroutine[Any, Any, Result]) -> Result:
     except StopIteration as stop:
         result: Result = stop.value
         return result
-    coroutine.close()
     raise RuntimeError("A synchronous reward awaited something. Declare its function with `async def`.")
-
-
-def is_loop_running() -> bool:
-    """Whether this thread runs an event loop."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
 
 
 def run_in_own_loop(coroutine: Coroutine[Any, Any, Result]) -> Result:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from .batch import HOOKS
 from .expressions import Reward, Sum, leave_out_witnesses
-from .function_rewards import FunctionReward, find_functions
+from .function_rewards import FunctionReward
 from .options import format_annotation, has_type
 from .traits import ReadColumn
 
@@ -26,8 +26,6 @@ PROMPT_COLUMNS = ("prompt", "question", "problem", "instruction", "messages", "c
 ROLES = ("system", "developer", "user", "assistant", "tool")  # those that chat templates know
 FOREIGN_FORMATS = ("numpy", "pandas", "polars", "arrow")  # formats of a dataset whose rows TRL cannot read
 LARGEST_CELL = 1_000_000  # largest number of characters of a prompt or a solution, which is about that of a long book
-COMPARED_ROWS = 1000  # number of rows in which prompts and solutions are compared
-LEAST_ROWS = 20  # number of rows from which on one solution for all of them is a doubt, and no chance
 PLACE = "0123456789"  # the content of a message with which a chat template is tried
 REMOVE = "Remove such rows: dataset.filter(...), or name the column that contains the prompts."
 
@@ -103,15 +101,14 @@ def find_faults(
     dataset: Any, rewards: Reward, args: "GRPOConfig | None" = None, solution: str | None = None
 ) -> list[ValueError]:
     """Return the faults of a job. Those of columns, and then texts that are far too long, would cause all others."""
-    functions, columns = [*find_functions(rewards)], ["prompt", *([solution] if solution else [])]
-    reads_solution = any(one.column_of.get("solution") == solution for one in functions)
+    columns = ["prompt", *([solution] if solution else [])]
     return (
-        [*find_column_faults(dataset, functions)]
+        [*find_column_faults(dataset, rewards.functions)]
         or [*find_large_cells(dataset, *columns)]
         or [
-            *find_type_faults(dataset, functions),
-            *find_length_faults(functions, args),
-            *([*find_prompt_faults(dataset)] or find_copied_prompts(dataset, solution if reads_solution else None)),
+            *find_type_faults(dataset, rewards.functions),
+            *find_length_faults(rewards.functions, args),
+            *find_prompt_faults(dataset),
             *(find_size_faults(dataset, args) if args is not None else ()),
         ]
     )
@@ -136,13 +133,7 @@ def find_column_faults(
             f"A column must not have a name that TRL passes to rewards itself, but the dataset has the column '{name}'. "
             f"Rename it: dataset.rename_column('{name}', 'my_{name}')."
         )
-    separator = next((one for one in (";", "\t", "|") if one in columns[0]), "") if len(columns) == 1 else ""
-    if separator:
-        yield ValueError(
-            f"Each column must have one name, but the only column is {columns[0]!r}, so the file was read with the wrong "
-            f"separator. Load it again: load_dataset('csv', data_files=..., sep={separator!r})."
-        )
-    if taken or separator:
+    if taken:
         return
     usual = [name for name in PROMPT_COLUMNS if name in columns]
     if "prompt" not in columns and (needs_prompts or (needs_prompts is None and usual)):
@@ -170,8 +161,11 @@ def find_large_cells(dataset: Any, *columns: str) -> Iterator[ValueError]:
 def find_type_faults(dataset: Any, functions: Iterable[FunctionReward]) -> Iterator[ValueError]:
     """Yield the faults of columns whose values do not fit the annotation of the parameter."""
     for function in functions:
+        annotations = {function.column_of.get(one.name): one.annotation for one in function.factory.data}
         for column in sorted(function.own_columns):
-            annotation = get_value_type(function, column)
+            annotation = annotations.get(column, Any)
+            if function.factory.kind == "batch":
+                annotation = get_args(annotation)[0] if get_origin(annotation) is list else Any
             value = next((value for value in dataset[column][:100] if value is not None), None)
             if value is not None and not has_type(value, annotation):
                 yield ValueError(
@@ -179,15 +173,6 @@ def find_type_faults(dataset: Any, functions: Iterable[FunctionReward]) -> Itera
                     f"dataset contains {get_column_type(dataset, column)}, such as {value!r}. Convert the column with "
                     f"dataset.map(...), or change the annotation in the reward function."
                 )
-
-
-def get_value_type(function: FunctionReward, column: str) -> Any:
-    """Return the type that the reward function declares for one value of a column."""
-    parameter = next((name for name, read in function.column_of.items() if read == column), "")
-    annotation = function.factory.annotations.get(parameter, Any)
-    if function.factory.kind == "batch":
-        return get_args(annotation)[0] if get_origin(annotation) is list else Any
-    return annotation
 
 
 def get_column_type(dataset: Any, column: str) -> str:
@@ -223,36 +208,34 @@ def find_prompt_faults(dataset: Any, column: str = "prompt") -> Iterator[ValueEr
 
 def describe_bad_prompt(prompt: Any, has_images: bool = False) -> tuple[str, str, str] | None:
     """Return what is expected of a prompt, what is found instead, and what to do; or None for a prompt that can be asked."""
-    if isinstance(prompt, str):
-        return None if prompt.strip() else ("A prompt must not be empty", "contain no text", REMOVE)
-    if not isinstance(prompt, list):
-        kind = "contain nothing" if prompt is None else f"contain a value of the type {type(prompt).__name__}"
-        return "A prompt must be a text or a list of messages", kind, REMOVE
-    if not prompt:
-        return "A prompt must have at least one message", "have no messages", REMOVE
-    if problem := next(filter(None, map(describe_bad_message, prompt)), None):
-        return problem
-    asked = [message["content"] for message in prompt if message["role"] == "user"]
+    messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
+    if not isinstance(messages, list):
+        kind = "nothing" if prompt is None else f"a value of the type {type(prompt).__name__}"
+        return "A prompt must be a text or a list of messages", f"contain {kind}", REMOVE
+    for message in messages:
+        if problem := describe_bad_message(message):
+            return problem
+    asked = [message["content"] for message in messages if message["role"] == "user"]
     if not asked:
-        remedy = "Put the question into a message with the role 'user'."
+        remedy = "Put the question into a message with the role 'user', or remove such rows."
         return "A prompt must have a message of the user", "have none", remedy
     if not has_images and not any(one.strip() if isinstance(one, str) else one for one in asked):
-        return "The user's message must not be empty", "contain no text", REMOVE
-    if prompt[-1]["role"] == "assistant":
+        return "A prompt must not be empty", "contain no text", REMOVE
+    if messages[-1]["role"] == "assistant":
         remedy = "Leave out the last message of each row: dataset.map(lambda row: {COLUMN: row[COLUMN][:-1]})."
         return "A prompt must end before the answer", "end with a message of the assistant", remedy
     return None
 
 
 def describe_bad_message(message: Any) -> tuple[str, str, str] | None:
-    """Return what is expected of a message, what is found instead, and what to do; or None for a message in order."""
+    """Return the same for a message of a prompt."""
     expected = "Each message of a prompt must be a dictionary with 'role' and 'content'"
     if not isinstance(message, Mapping):
         found = f"have a list with a value of the type {type(message).__name__}"
         return expected, found, "Store the text alone, or as a message: [{'role': 'user', 'content': text}]."
     keys = [name for name, value in message.items() if value is not None]
-    calls = message.get("role") == "assistant" and message.get("tool_calls")
-    if not {"role", *([] if calls else ["content"])}.issubset(keys):
+    is_call = message.get("role") == "assistant" and message.get("tool_calls")
+    if not {"role", "role" if is_call else "content"}.issubset(keys):
         remedy = "Rename the keys, or remove such rows."
         if {"from", "value"}.issubset(keys):
             remedy = (
@@ -262,24 +245,7 @@ def describe_bad_message(message: Any) -> tuple[str, str, str] | None:
     if message["role"] not in ROLES:
         expected = f"The role of a message must be {', '.join(ROLES[:-1])} or {ROLES[-1]}"
         return expected, f"have the role {message['role']!r}", "Rename it, for example to 'user'."
-    if not calls and not isinstance(message["content"], (str, list)):
-        expected = "The content of a message must be a text or a list of parts"
-        return expected, f"have a value of the type {type(message['content']).__name__}", "Store it as a text."
     return None
-
-
-def find_copied_prompts(dataset: Any, column: str | None) -> Iterator[ValueError]:
-    """Yield a fault if a column repeats the prompts, which can be asked, in most rows."""
-    if not {"prompt", column}.issubset(dataset.column_names):
-        return
-    rows = dataset.select_columns(["prompt", column])[:COMPARED_ROWS]
-    asked = [one if isinstance(one, str) else one[-1]["content"] for one in rows["prompt"]]
-    copied = [prompt for prompt, solution in zip(asked, rows[column], strict=True) if prompt == solution]
-    if len(copied) > len(asked) / 2:
-        yield ValueError(
-            f"The column '{column}' must contain solutions, but in {len(copied):,} of {len(asked):,} rows it repeats the "
-            f"prompt, such as {shorten_repr(copied[0])}. Name the column that contains the solutions."
-        )
 
 
 def find_size_faults(dataset: Any, args: "GRPOConfig") -> Iterator[ValueError]:
@@ -303,10 +269,10 @@ def find_doubts(
 ) -> Iterator[str]:
     """Yield what may be intended, but usually is not. The dataset has no fault of its columns."""
     yield from find_unused_template(dataset, tokenizer)
-    yield from find_late_messages(dataset)
+    if "prompt" in dataset.column_names:
+        yield from find_prompt_doubts(dataset, solution)
     yield from find_misspelt_columns(dataset, rewards)
     yield from find_ungated_lengths(leave_out_witnesses(rewards))
-    yield from find_repetitions(dataset, solution)
     yield from find_other_weights(rewards, args)
     yield from find_pickle_problems(rewards)
 
@@ -330,22 +296,28 @@ def find_unused_template(dataset: Any, tokenizer: Any) -> Iterator[str]:
         )
 
 
-def find_late_messages(dataset: Any) -> Iterator[str]:
-    """Yield a doubt if prompts end with a message of the system, after the question."""
-    prompts = iterate_column(dataset, "prompt") if "prompt" in dataset.column_names else ()
-    ends = [one[-1] for one in prompts if isinstance(one, list) and one and isinstance(one[-1], Mapping)]
-    late = [shorten_repr(one.get("content")) for one in ends if one.get("role") in ("system", "developer")]
+def find_prompt_doubts(dataset: Any, column: str) -> Iterator[str]:
+    """Yield doubts about prompts that end with a message of the system, and rows that repeat a prompt and its solution."""
+    ends = [one[-1] for one in iterate_column(dataset, "prompt") if isinstance(one, list) and one]
+    late = [one for one in ends if isinstance(one, Mapping) and one.get("role") in ("system", "developer")]
     if late:
         yield (
-            f"A prompt usually ends with the question, but {len(late):,} of {len(dataset):,} end with a message of the "
-            f"system, such as {late[0]}. Put it in front of the question, unless it is meant to come last."
+            f"A prompt usually ends with the question, but {len(late):,} of {len(dataset):,} end with a message of the system, "
+            f"such as {shorten_repr(late[0].get('content'))}. Put it in front of the question, unless it is meant to come last."
+        )
+    names = [name for name in ("prompt", column) if name in dataset.column_names]
+    different = {*zip(*(map(repr, iterate_column(dataset, name)) for name in names), strict=True)}
+    if column in names and (repeated := len(dataset) - len(different)):
+        yield (
+            f"Each prompt should occur once, but {repeated:,} of {len(dataset):,} rows repeat the prompt and the {column} of "
+            f"an earlier row. If they are not repeated on purpose, remove them."
         )
 
 
 def find_misspelt_columns(dataset: Any, rewards: Reward) -> Iterator[str]:
     """Yield a doubt for each column that is read if it exists, does not, and is like one that no reward reads."""
     unread = {*dataset.column_names} - rewards.columns
-    for reward in find_functions(rewards):
+    for reward in rewards.functions:
         missing = {*reward.column_of.values()} - {*dataset.column_names} - reward.own_columns
         for column in sorted(missing):
             if close := get_close_matches(column, unread, n=1, cutoff=0.8):
@@ -357,7 +329,7 @@ def find_misspelt_columns(dataset: Any, rewards: Reward) -> Iterator[str]:
 
 def find_ungated_lengths(rewards: Reward) -> Iterator[str]:
     """Yield a doubt for each length term that no outcome gates, if there is an outcome that could."""
-    outcome = next((one for one in find_functions(rewards) if one.is_outcome), None)
+    outcome = next((one for one in rewards.functions if one.is_outcome), None)
     for term in dict.fromkeys(list_ungated(rewards)) if outcome is not None else ():
         yield (
             f"Reward '{term.name}' pays for length, and no outcome gates it, so wrong answers also earn more for it. Pay it "
@@ -367,43 +339,20 @@ def find_ungated_lengths(rewards: Reward) -> Iterator[str]:
 
 def list_ungated(reward: Reward, is_gated: bool = False) -> Iterator[FunctionReward]:
     """Yield the length terms that no outcome gates. The terms of a sum do not gate each other."""
-    decide = [any(one.is_outcome for one in find_functions(child)) for child in reward.children]
-    if isinstance(reward, FunctionReward) and not is_gated and not any(decide) and pays_length(reward):
-        yield reward
+    decide = [any(one.is_outcome for one in child.functions) for child in reward.children]
+    if isinstance(reward, FunctionReward) and not is_gated and not any(decide):
+        # It pays completions of a length, or pays by length those that another reward chooses.
+        if reward.form.length is not None or ("lengths" in reward.factory.traits and reward.children):
+            yield reward
     for place, child in enumerate(reward.children):
         others = decide[:place] + decide[place + 1 :]
         yield from list_ungated(child, is_gated or (any(others) and not isinstance(reward, Sum)))
 
 
-def pays_length(reward: FunctionReward) -> bool:
-    """Whether a reward pays completions of a length, or pays by length those that another reward chooses."""
-    return reward.form.length is not None or ("lengths" in reward.factory.traits and bool(reward.children))
-
-
-def find_repetitions(dataset: Any, column: str) -> Iterator[str]:
-    """Yield doubts about rows that repeat another row's prompt and solution, and about one solution for all rows."""
-    if not {"prompt", column}.issubset(dataset.column_names):
-        return
-    pairs = {*zip(*(map(repr, iterate_column(dataset, name)) for name in ("prompt", column)), strict=True)}
-    solutions = {solution for _, solution in pairs}
-    if repeated := len(dataset) - len(pairs):
-        yield (
-            f"Each prompt should occur once, but {repeated:,} of {len(dataset):,} rows repeat the prompt and the {column} of "
-            f"an earlier row. If they are not repeated on purpose, remove them."
-        )
-    if len(solutions) == 1 and len(dataset) >= LEAST_ROWS and solutions != {"None"}:
-        yield (
-            f"The rows should have different solutions, but all {len(dataset):,} have the {column} {solutions.pop()}. A "
-            f"model can learn it without reading the prompt. Check how the column was made."
-        )
-
-
 def find_other_weights(rewards: Reward, args: "GRPOConfig | None") -> Iterator[str]:
     """Yield a doubt if args of TRL's own trainer, which gets functions and weights apart, have other weights."""
-    if args is None or hasattr(args, "unscored") or not hasattr(args, "reward_weights"):
-        return  # no args, those of our trainer, or those of AsyncGRPOTrainer, which takes one function
-    given = args.reward_weights
-    if (given or [1.0] * len(rewards.weights)) != rewards.weights:
+    given = getattr(args, "reward_weights", rewards.weights)  # the args of AsyncGRPOTrainer have none
+    if not hasattr(args, "unscored") and (given or [1.0] * len(rewards.weights)) != rewards.weights:
         found = "args have no reward_weights" if given is None else f"args have reward_weights={given}"
         yield (
             f"The terms have the weights {rewards.weights}, but {found}, so TRL's own trainer weighs the functions in "
@@ -416,21 +365,23 @@ def find_pickle_problems(rewards: Reward) -> Iterator[str]:
     """Yield a doubt if pickle does not preserve the rewards."""
     try:
         copy = pickle.loads(written := pickle.dumps(rewards))
-        if copy == rewards or pickle.dumps(copy) == written:  # an object of a class without __eq__ equals only itself
-            return
-        problem = "unpickling returns different rewards"
+        is_same = (
+            copy == rewards or pickle.dumps(copy) == written
+        )  # an object of a class without __eq__ equals only itself
+        problem = "" if is_same else "unpickling returns different rewards"
     except Exception as error:  # classes raise errors of any type
         problem = f"they cannot be pickled: {error}"
-    yield (
-        f"A trainer that scores in another process, as TRL's AsyncGRPOTrainer does, needs rewards that can be pickled, but "
-        f"{problem}. Other trainers do not need it. Define reward functions at the top level of a module."
-    )
+    if problem:
+        yield (
+            f"A trainer that scores in another process, as TRL's AsyncGRPOTrainer does, needs rewards that can be pickled, but "
+            f"{problem}. Other trainers do not need it. Define reward functions at the top level of a module."
+        )
 
 
 def find_readers(rewards: Iterable[Reward]) -> dict[tuple[str, ReadColumn], str]:
     """Return the columns with the functions that read them, and the name of the first reward that does so."""
     readers: dict[tuple[str, ReadColumn], str] = {}
-    for function in (function for reward in rewards for function in find_functions(reward)):
+    for function in (function for reward in rewards for function in reward.functions):
         for reader in function.readers.items():
             readers.setdefault(reader, function.name)
     return readers

@@ -35,22 +35,16 @@ def replace_file(path: Path) -> Iterator[TextIO]:
 
 def open_to_append(path: Path) -> BinaryIO:
     """Open a file at its end. Raises `OSError` if it is a link, where the system can tell."""
-
-    def open_itself(name: str, flags: int) -> int:
-        return os.open(name, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
-
-    return open(path, "ab", opener=open_itself)
+    no_follow = getattr(os, "O_NOFOLLOW", 0)
+    return open(path, "ab", opener=lambda name, flags: os.open(name, flags | no_follow, 0o666))
 
 
 def describe_fault(checkpoint: Path, has_deepspeed: bool = True) -> str | None:
     """Return what a checkpoint lacks to be resumed, or None. A killed run may leave the start of one."""
-    is_of_deepspeed = any(checkpoint.glob(DEEPSPEED))
     missing = [name for name, patterns in PARTS.items() if not any(any(checkpoint.glob(one)) for one in patterns)]
-    if is_of_deepspeed and has_deepspeed:
-        missing = []
-    reason = (
-        "which only a run with DeepSpeed can do without" if is_of_deepspeed else "which save_only_model leaves out"
-    )
+    reason = "which save_only_model leaves out"
+    if any(checkpoint.glob(DEEPSPEED)):
+        missing, reason = missing * (not has_deepspeed), "which only a run with DeepSpeed can do without"
     if read_state(checkpoint) is None:
         missing, reason = ["trainer_state.json"], "which is written last"
     lacks = f"it has no {' and no '.join(missing)}, {reason}"
@@ -62,16 +56,15 @@ def is_complete(checkpoint: Path) -> bool:
     return describe_fault(checkpoint) is None
 
 
-def list_checkpoints(output_dir: str | Path) -> list[Path]:
-    """Return the complete checkpoints of a run."""
-    return sorted(filter(is_complete, Path(output_dir).glob("checkpoint-*")))
+def list_checkpoints(output_dir: str | Path, test: Callable[[Path], Any] = is_complete) -> list[Path]:
+    """Return the checkpoints of a run that pass a test, from the oldest. By default, they are complete."""
+    numbered = [one for one in Path(output_dir).glob("checkpoint-*") if re.fullmatch(r"checkpoint-\d+", one.name)]
+    return sorted(filter(test, numbered), key=lambda folder: int(folder.name.split("-")[1]))
 
 
 def find_last_checkpoint(output_dir: str | Path, test: Callable[[Path], Any] = is_complete) -> str | None:
     """Return the newest checkpoint of a run that passes a test. By default, it is complete."""
-    numbered = [one for one in Path(output_dir).glob("checkpoint-*") if re.fullmatch(r"checkpoint-\d+", one.name)]
-    newest_first = sorted(numbered, key=lambda folder: int(folder.name.split("-")[1]), reverse=True)
-    return next((str(one) for one in newest_first if test(one)), None)
+    return next(map(str, reversed(list_checkpoints(output_dir, test))), None)
 
 
 def choose_last_checkpoint(output_dir: str | Path) -> str | None:

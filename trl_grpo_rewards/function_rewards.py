@@ -1,16 +1,16 @@
 """Rewards made from functions: how a function is called, and how it gets its data and options."""
 
+import asyncio
 import functools
 import inspect
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Generic, Literal, ParamSpec, get_type_hints, overload
+from typing import Any, Generic, Literal, ParamSpec, overload
 
-from .batch import KINDS, TRAINER_DATA, Batch, scatter, take
+from .batch import KINDS, TRAINER_DATA, Batch, cut, scatter
 from .errors import MissingColumn, name_callable, named_in_errors
-from .expressions import Reward, Sum, await_all
+from .expressions import Reward, Sum
 from .options import (
     Column,
     FrozenDict,
@@ -22,6 +22,7 @@ from .options import (
     freeze,
     has_type,
     is_same_option,
+    strip_annotation,
 )
 from .scores import Score, read_scores
 from .traits import Form, ReadColumn, check_trait
@@ -49,17 +50,22 @@ class RewardFactory(Generic[Options]):
     ) -> None:
         functools.update_wrapper(self, find_code(function), updated=())
         self.__name__ = name_callable(function)
-        self.own_signature = inspect.signature(function)
-        parameters = list(self.own_signature.parameters.values())
         self.function, self.kind, self.traits = function, kind, traits
         self.is_async = kind != "combinator" and is_coroutine(function)
-        options = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.KEYWORD_ONLY)[: 2 * self.has_options]
-        data = [p for p in parameters if p.kind not in (*options, p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-        self.data = [] if kind == "combinator" else data
+        try:
+            signature = inspect.signature(function, eval_str=True)
+        except Exception:  # types that only type checkers import or understand
+            signature = inspect.signature(function)
+        by_kind: dict[Any, list[inspect.Parameter]] = {one: [] for one in inspect._ParameterKind}
+        for parameter in signature.parameters.values():
+            by_kind[parameter.kind].append(parameter)
+        only, either, args, keyword, rest = by_kind.values()
+        self.positional = [p.name for p in only + either]
+        self.data = [] if kind == "combinator" else only + either + keyword * (not self.has_options)
         self.column_parameters = [p.name for p in self.data if p.name not in {*TRAINER_DATA, "name"}]
-        self.takes_kwargs = next((p.name for p in parameters if p.kind == p.VAR_KEYWORD), None)
-        self.options = {p.name: p for p in parameters if p.kind in options}
-        self.args_option = next((p.name for p in self.options.values() if p.kind == p.VAR_POSITIONAL), None)
+        self.takes_kwargs = bool(rest)
+        self.options = {p.name: p for p in (args + keyword if self.has_options else ())}
+        self.args_option = args[0].name if args and self.has_options else ""
         self.__signature__ = self._build_signature()
 
     def _build_signature(self) -> inspect.Signature:
@@ -76,24 +82,15 @@ class RewardFactory(Generic[Options]):
         name = inspect.Parameter("name", by_keyword, default=None, annotation=str | None)
         return inspect.Signature([*options, *columns, name])
 
+    def call(self, arguments: dict[str, Any]) -> Any:
+        """Call the function with data and options by name."""
+        positional = [arguments.pop(name) for name in self.positional]
+        return self.function(*positional, *arguments.pop(self.args_option, ()), **arguments)
+
     @property
     def is_foreign(self) -> bool:
         """Whether the function is not one of this package."""
         return self.__module__.partition(".")[0] != __name__.partition(".")[0]
-
-    @functools.cached_property
-    def hints(self) -> dict[str, Any]:
-        """The annotation of each parameter."""
-        try:
-            return get_type_hints(find_code(self.function), include_extras=True)
-        except NameError:  # types that only type checkers import
-            return {}
-
-    @functools.cached_property
-    def annotations(self) -> dict[str, Any]:
-        """The type of each parameter. An option is a reward if it is annotated as `Annotated[..., Reward]`."""
-        rewards = {name: Reward for name, hint in self.hints.items() if Reward in getattr(hint, "__metadata__", ())}
-        return {**get_type_hints(find_code(self.function)), **rewards} if self.hints else {}
 
     @overload
     def __call__(self, *args: Options.args, **kwargs: Options.kwargs) -> "FunctionReward": ...
@@ -117,23 +114,21 @@ class RewardFactory(Generic[Options]):
         return built
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        for option in kwargs:
-            if option not in self.__signature__.parameters or option == self.args_option:
-                close = get_close_matches(option, self.__signature__.parameters, n=1)
-                remedy = f"Did you mean '{close[0]}'?" if close else "Choose one of these."
-                if option in {p.name for p in self.data}:
-                    remedy = f"The trainer passes '{option}', so leave it out."
-                raise TypeError(
-                    f"Reward '{self.__name__}' has no option '{option}'; its options are {self.declaration}. {remedy}"
-                )
+        """Return the value of each option and column parameter."""
+        parameters = self.__signature__.parameters
         try:
             bound = self.__signature__.bind(*args, **kwargs)
         except TypeError as error:
-            required = [p.name for p in self.__signature__.parameters.values() if p.default is p.empty]
-            call = f"{self.__name__}({', '.join(f'{one}=...' for one in required if one != self.args_option)})"
-            raise TypeError(
-                f"Reward '{self.__name__}': {error}. Its options are {self.declaration}. Write {call}."
-            ) from None
+            call = ", ".join(
+                f"{p.name}=..." for p in parameters.values() if p.default is p.empty and p.kind != p.VAR_POSITIONAL
+            )
+            problem, remedy = f": {error}. Its", f"Write {self.__name__}({call})."
+            if unknown := [one for one in kwargs if one not in parameters or one == self.args_option]:
+                problem, close = f" has no option '{unknown[0]}'; its", get_close_matches(unknown[0], parameters, n=1)
+                remedy = f"Did you mean '{close[0]}'?" if close else "Choose one of these."
+                if unknown[0] in {p.name for p in self.data}:
+                    remedy = f"The trainer passes '{unknown[0]}', so leave it out."
+            raise TypeError(f"Reward '{self.__name__}'{problem} options are {self.declaration}. {remedy}") from None
         bound.apply_defaults()
         return bound.arguments
 
@@ -146,14 +141,15 @@ class RewardFactory(Generic[Options]):
     def _read_option(self, option: str, value: Any) -> Any:
         what = f"Option '{option}' of '{self.__name__}'"
         value = freeze(value, what)
-        annotation = self.annotations.get(option, Any)
+        parameter = self.options[option]
+        annotation = strip_annotation(parameter.annotation)
         for one in value if option == self.args_option else [value]:
-            if not is_same_option(one, self.options[option].default) and not has_type(one, annotation):
+            if not is_same_option(one, parameter.default) and not has_type(one, annotation):
                 is_column = isinstance(one, str) and len(self.column_parameters) == 1
                 call = f"{self.__name__}({self.column_parameters[0]}={one!r})" if is_column else ""
                 remedy = f" If it is a column, write {call}." if is_column else ""
                 raise TypeError(f"{what} must be of type {format_annotation(annotation)}; got {one!r}.{remedy}")
-            check_bounds(one, self.hints.get(option), what)
+            check_bounds(one, parameter.annotation, what)
         return float(value) if annotation is float and isinstance(value, int) else value
 
     @property
@@ -204,21 +200,9 @@ class FunctionReward(Reward):
         inner = self.options.get("reward") if self.factory.kind == "combinator" else None
         return self.given_name or (inner.name if inner else self.factory.__name__)
 
-    @property
+    @functools.cached_property
     def children(self) -> list[Reward]:
         return find_inside(self.options, Reward)
-
-    @property
-    def is_async(self) -> bool:
-        return self.factory.is_async or super().is_async
-
-    @property
-    def is_grouped(self) -> bool:
-        return self.factory.kind == "group" or super().is_grouped
-
-    @property
-    def columns(self) -> frozenset[str]:
-        return self.own_columns | super().columns
 
     @property
     def is_outcome(self) -> bool:
@@ -227,21 +211,11 @@ class FunctionReward(Reward):
             return trait
         return all(reward.is_outcome for option in trait for reward in find_inside(self.options[option], Reward))
 
-    @property
-    def asks(self) -> bool:
-        return self.factory.traits.get("asks", False) or super().asks
+    @functools.cached_property
+    def functions(self) -> "list[FunctionReward]":
+        return [self, *super().functions]
 
-    def list_alone(self) -> list[Reward]:
-        if not any(parameter.name == "environments" for parameter in self.factory.data):
-            return super().list_alone()
-        if self.is_grouped:
-            raise ValueError(
-                f"On several ranks, a grouped reward cannot read environments, because they never leave their rank; "
-                f"got {self}. Give it an option that is a reward instead, and pass environment('score')."
-            )
-        return [self]
-
-    @property
+    @functools.cached_property
     def own_columns(self) -> frozenset[str]:
         """Dataset columns that the function needs, without those of the rewards among its options."""
         required = {p.name for p in self.factory.data if p.default is p.empty} - TRAINER_DATA
@@ -304,13 +278,6 @@ class FunctionReward(Reward):
         remedy = f"What the model wrote is the parameter '{name}'." if is_lacking else None
         return MissingColumn(self.name, column, available, call, remedy)
 
-    def list_inner(self, row: Mapping[str, Any] | None = None) -> list[Reward]:
-        """Return the rewards among the options. With a dataset row, only those that score it."""
-        if row is None or "chooses" not in self.factory.traits:
-            return self.children
-        chosen: list[Reward] = self.call_with_options(self.factory.traits["chooses"], row=row)
-        return chosen
-
     async def _score(self, batch: Batch) -> list[Score]:
         batch = batch.enter(self.name)
         with named_in_errors(self):
@@ -318,48 +285,40 @@ class FunctionReward(Reward):
             if self.factory.kind == "combinator":
                 returned = await self.factory.function(batch, **self.options)
             else:
-                parts = batch.split(self.factory.kind)
-                inner = dict(zip(self.children, await self._score_children(batch), strict=True))
-                own = batch.rename_columns(self.named_columns)
-                columns = {one: batch.columns[one.name] for one in find_inside(self.options, Column)}
-                calls = (self._call_function(own, rows, inner, columns) for rows in parts)
-                scores = await await_all(calls, concurrent=self.is_async)
-                returned = scatter(batch.size, zip(parts, scores, strict=True))
+                returned = await self._call_function(batch)
             return read_scores(returned, self.name, batch.size)
 
-    async def _call_function(
-        self,
-        batch: Batch,
-        rows: Sequence[int],
-        inner: Mapping[Reward, Sequence[Score]],
-        columns: Mapping[Column, Sequence[Any]],
-    ) -> Sequence[Any]:
-        """Return the scores of rows by one call of the function, given the scores and columns among the options."""
-        factory, kind = self.factory, KINDS[self.factory.kind]
-        names = {p.name for p in factory.data}
-        rest = {*batch.columns, *kind.rest} - names - {*self.options} if factory.takes_kwargs else set()
-        available = batch.get_data(kind, rows, names if kind.is_single else names | rest)
-        given: dict[Any, Any] = {one: kind.read("", take(values, rows)) for one, values in columns.items()}
-        for reward, scores in inner.items():
-            given[reward] = scores[rows[0]] if kind.is_single else take(scores, rows)
-        arguments = {p.name: self._find_value(p, available) for p in factory.data} | fill_in(self.options, given)
+    async def _call_function(self, batch: Batch) -> list[Any]:
+        """Return what the function returns for each row. It gets the scores of rewards among its options."""
+        factory, kind, calls = self.factory, KINDS[self.factory.kind], batch.split(self.factory.kind)
+        own, names = batch.rename_columns(self.named_columns), {p.name: p for p in factory.data}
+        data = own.get_data(kind, names, calls)
+        for name in names.keys() - data:
+            if names[name].default is inspect.Parameter.empty:
+                raise ValueError(
+                    f"Reward '{self.name}' needs '{name}', which GRPOTrainer passes but this call does not. "
+                    f"Pass it, or give the parameter a default."
+                )
+            data[name] = [names[name].default] * len(calls)
         if factory.takes_kwargs:
-            row = {name: batch.columns[name][rows[0]] for name in rest - kind.foreign} if kind.is_single else available
-            arguments[factory.takes_kwargs] = {name: value for name, value in row.items() if name in rest}
-        bound = inspect.BoundArguments(factory.own_signature, OrderedDict(arguments))
-        returned = factory.function(*bound.args, **bound.kwargs)
-        returned = await returned if factory.is_async else returned
-        return [returned] if kind.is_single else read_scores(returned, self.name, len(rows))
-
-    def _find_value(self, parameter: inspect.Parameter, available: Mapping[str, Any]) -> Any:
-        if parameter.name in available:
-            return available[parameter.name]
-        if parameter.default is not parameter.empty:
-            return parameter.default
-        raise ValueError(
-            f"Reward '{self.name}' needs '{parameter.name}', which GRPOTrainer passes but this call does not. "
-            f"Pass it, or give the parameter a default."
-        )
+            rest = {*own.columns, *kind.rest} - {*names, *self.options} - (kind.foreign if kind.is_single else set())
+            data |= own.get_data(kind, rest, calls, is_raw=kind.is_single)
+        inner: dict[Any, list[Any]] = {
+            one: cut(batch.columns[one.name], calls, kind.lists is None) for one in find_inside(self.options, Column)
+        }
+        for reward, scores in zip(self.children, await self._score_children(batch), strict=True):
+            inner[reward] = cut(scores, calls, not kind.is_single)
+        returned, options = [], dict(self.options)
+        for place in range(len(calls)):
+            if inner:
+                options = fill_in(self.options, {one: values[place] for one, values in inner.items()})
+            returned.append(factory.call({**{name: values[place] for name, values in data.items()}, **options}))
+        if factory.is_async:
+            returned = await asyncio.gather(*returned)
+        if kind.is_single:
+            return returned
+        sized = (read_scores(one, self.name, len(rows)) for one, rows in zip(returned, calls, strict=True))
+        return scatter(batch.size, zip(calls, sized, strict=True))
 
     def _write_options(self) -> dict[str, str]:
         """Return how the options and columns that are not the default ones are written in a call, by name."""
@@ -382,12 +341,12 @@ def find_functions(
     reward: Reward, *, paid_only: bool = False, row: Mapping[str, Any] | None = None
 ) -> Iterator[FunctionReward]:
     """Yield the functions of an expression and those among their options; with a dataset row, those that score it."""
+    inner = reward.children
     if isinstance(reward, FunctionReward):
         yield reward
-        inner = reward.list_inner(row)
+        if row is not None and "chooses" in reward.factory.traits:
+            inner = reward.call_with_options(reward.factory.traits["chooses"], row=row)
     elif isinstance(reward, Sum) and paid_only:
         inner = [term for weight, term in reward.terms if weight >= 0]
-    else:
-        inner = reward.children
     for one in inner:
         yield from find_functions(one, paid_only=paid_only, row=row)

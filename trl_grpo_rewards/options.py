@@ -3,8 +3,9 @@
 import math
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import astuple, dataclass
+from inspect import Parameter
 from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
@@ -79,42 +80,32 @@ def check_column(name: Any, what: str, remedy: str) -> str:
     raise TypeError(f"{what} must be the name of a dataset column; got {name!r}{passed}. {remedy}")
 
 
+def change_inside(value: Any, change: Callable[[Any], Any], sequence: type = tuple) -> Any:
+    """Return a frozen option with each value in it changed. Its tuples become this type."""
+    if isinstance(value, tuple):
+        return sequence(change_inside(item, change, sequence) for item in value)
+    if isinstance(value, Mapping):
+        return {change(key): change_inside(item, change, sequence) for key, item in value.items()}
+    return change(value)
+
+
 def is_same_option(one: Any, other: Any) -> bool:
     """Return whether two options have equal values of equal types. With `==` alone, True, 1 and 1.0 would be equal."""
-    return bool(_with_types(one) == _with_types(other))
+    one, other = (change_inside(option, lambda value: (type(value), value)) for option in (one, other))
+    return bool(one == other)
 
 
-def _with_types(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return tuple(_with_types(item) for item in value)
-    if isinstance(value, Mapping):
-        return {(type(key), key): _with_types(item) for key, item in value.items()}
-    return type(value), value
-
-
-class FrozenDict(Mapping[Any, Any]):
-    """A mapping that can be hashed and pickled, prints as a dict, and compares with [`is_same_option`]."""
-
-    def __init__(self, items: Mapping[Any, Any]) -> None:
-        self._items = dict(items)
-
-    def __getitem__(self, key: Any) -> Any:
-        return self._items[key]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._items)
-
-    def __len__(self) -> int:
-        return len(self._items)
+class FrozenDict(dict[Any, Any]):
+    """A dict that nothing changes. It can be hashed, and compares with [`is_same_option`]."""
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, FrozenDict) and is_same_option(self._items, other._items)
+        return isinstance(other, FrozenDict) and is_same_option({**self}, {**other})
 
-    def __hash__(self) -> int:
-        return hash(frozenset(self._items.items()))
+    def __ne__(self, other: object) -> bool:
+        return not self == other
 
-    def __repr__(self) -> str:
-        return repr(self._items)
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(frozenset(self.items()))
 
 
 def freeze(value: Any, what: str) -> Any:
@@ -139,31 +130,30 @@ def freeze(value: Any, what: str) -> Any:
 
 def thaw(value: Any) -> Any:
     """Return a frozen option with plain lists and dicts, as JSON needs them."""
-    if isinstance(value, tuple):
-        return [thaw(item) for item in value]
-    return {key: thaw(item) for key, item in value.items()} if isinstance(value, Mapping) else value
+    return change_inside(value, lambda item: item, list)
 
 
 def find_inside(value: Any, kind: type) -> list[Any]:
     """Return the values of one type inside a frozen option, each once, in order."""
-    if isinstance(value, kind):
-        return [value]
-    items = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple) else ()
-    return list(dict.fromkeys(found for item in items for found in find_inside(item, kind)))
+    found: dict[Any, None] = {}
+    change_inside(value, lambda item: isinstance(item, kind) and found.setdefault(item))
+    return [*found]
 
 
 def fill_in(value: Any, data: Mapping[Any, Any]) -> Any:
     """Return a frozen option with every reward in it replaced by its score, and every column by its value."""
-    if isinstance(value, (Reward, Column)):
-        return data[value]
-    if isinstance(value, tuple):
-        return tuple(fill_in(item, data) for item in value)
-    if isinstance(value, Mapping):
-        return {key: fill_in(item, data) for key, item in value.items()}
-    return value
+    return change_inside(value, lambda item: data[item] if isinstance(item, (Reward, Column)) else item)
+
+
+def strip_annotation(annotation: Any) -> Any:
+    """Return an annotation without bounds. `Annotated[..., Reward]` is the type of a reward."""
+    if get_origin(annotation) is Annotated:
+        return Reward if Reward in annotation.__metadata__ else annotation.__origin__
+    return Any if annotation is Parameter.empty else annotation
 
 
 def format_annotation(annotation: Any) -> str:
+    annotation = strip_annotation(annotation)
     if get_origin(annotation) in (Union, UnionType):
         return " | ".join("None" if one is NoneType else format_annotation(one) for one in get_args(annotation))
     return (
@@ -181,32 +171,26 @@ def check_bounds(value: Any, annotation: Any, what: str) -> None:
         raise ValueError(f"{what} must be {expected}; got {value}. Choose such a number.")
 
 
-def has_type(value: Any, annotation: Any) -> bool:
+def has_type(value: Any, annotation: Any = Any) -> bool:
     """Return whether an option or a value of a dataset has the annotated type. Types that cannot be checked fit everything."""
-    origin, inner = get_origin(annotation), get_args(annotation)
-    if annotation is Any:
-        return True
-    if annotation in (None, NoneType):
-        return value is None
+    annotation = strip_annotation(annotation)
+    origin, inner = get_origin(annotation) or annotation, get_args(annotation)
+    if origin in (Any, None):
+        return value is None or origin is Any
     if origin in (Union, UnionType):
         return any(has_type(value, one) for one in inner)
     if origin is Literal:
         return value in inner
     if origin is Callable:
         return callable(value)
-    if origin in (set, frozenset):
-        return isinstance(value, (set, frozenset)) and all(has_type(one, inner[0]) for one in value)
-    if annotation is float:
-        return isinstance(value, Real) and not isinstance(value, bool)
-    if annotation is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    if list in (origin, annotation) or tuple in (origin, annotation):
-        if not isinstance(value, (list, tuple)):
-            return False
-        if origin is tuple and inner[-1:] != (...,):
-            return len(value) == len(inner) and all(map(has_type, value, inner))
-        return all(has_type(item, inner[0]) for item in value) if inner else True
-    if dict in (origin, annotation):
+    if origin in (int, float):
+        return isinstance(value, int if origin is int else Real) and not isinstance(value, bool)
+    if origin in (dict, Mapping):
         key, item = inner or (Any, Any)
         return isinstance(value, Mapping) and all(has_type(k, key) and has_type(v, item) for k, v in value.items())
-    return not isinstance(annotation, type) or isinstance(value, annotation)
+    if origin is tuple and inner and inner[-1] is not ...:
+        return isinstance(value, (list, tuple)) and len(value) == len(inner) and all(map(has_type, value, inner))
+    if origin in (list, tuple, set, frozenset):
+        kinds = (list, tuple) if origin in (list, tuple) else (set, frozenset)
+        return isinstance(value, kinds) and all(has_type(item, *inner[:1]) for item in value)
+    return not isinstance(origin, type) or isinstance(value, origin)

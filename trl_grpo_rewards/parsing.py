@@ -61,24 +61,18 @@ def parse(text: str) -> Reward:
             text = " ".join(text.splitlines())  # a recipe may break lines anywhere
             tree = ast.parse(text, mode="eval")
         if isinstance(tree.body, ast.Tuple):
-            raise invalid_expression(text, "a comma is outside a call, and numbers are written with a point")
+            raise SyntaxError("a comma is outside a call, and numbers are written with a point")
         value = read_node(tree.body, text)
-    except SyntaxError as error:
-        raise invalid_expression(text, error.msg) from None
-    except UnicodeEncodeError:
-        raise invalid_expression(text, "it has half of a surrogate pair") from None
-    except (RecursionError, MemoryError):  # the second one is from Python's own parser
-        raise invalid_expression(text, "it is nested too deeply or has too many terms") from None
+    except (SyntaxError, UnicodeEncodeError, RecursionError, MemoryError) as error:
+        too_deep = "it is nested too deeply or has too many terms"  # a MemoryError of Python's parser, too
+        problem = getattr(error, "msg", None) or getattr(error, "reason", too_deep)
+        raise ValueError(
+            f"The rewards {text!r:.500} are not a valid expression: {problem}. Write a sum of calls, such as "
+            f"\"boxed() + 0.2 * tags('think')\"."
+        ) from None
     if not isinstance(value, Reward):
         raise syntax_error(tree.body, text, "is not a reward")
     return value
-
-
-def invalid_expression(text: str, problem: str) -> ValueError:
-    return ValueError(
-        f"The rewards {text!r:.500} are not a valid expression: {problem}. Write a sum of calls, such as "
-        f"\"boxed() + 0.2 * tags('think')\"."
-    )
 
 
 def read_node(node: ast.expr, text: str) -> Any:

@@ -183,7 +183,7 @@ def takes_lists(function: Callable[..., Any]) -> bool:
 
 
 @read_operand.register
-def wrap_function(function: Callable, place: Reward | str = "An expression") -> Any:
+def wrap_function(function: Callable, place: Reward | str = "An expression") -> Reward:
     """Return the reward of a function, a method or an object that TRL can call."""
     where = place if isinstance(place, str) else "An expression"
     if isinstance(function, RewardFactory):
@@ -201,13 +201,12 @@ def read_rewards(given: Any, weights: Sequence[float] | None = None) -> Reward:
         return reduce(operator.add, terms)
     if isinstance(given, str):
         raise TypeError(f"The rewards are the text {given!r} instead of a reward. Write parse({given!r}).")
-    found = read_operand(given, "The argument 'rewards'") if callable(given) else None
-    if not isinstance(found, Reward):
-        raise TypeError(
-            f"The rewards must be an expression, a function or a list of these; got {given!r}. Write, for example, "
-            f"boxed() + 0.2 * tags('think')."
-        )
-    return found
+    if callable(given):
+        return given if isinstance(given, Reward) else wrap_function(given, "The argument 'rewards'")
+    raise TypeError(
+        f"The rewards must be an expression, a function or a list of these; got {given!r}. Write, for example, "
+        f"boxed() + 0.2 * tags('think')."
+    )
 
 
 def find_wrapped(function: Callable[..., Any]) -> RewardFactory:
@@ -218,20 +217,6 @@ def find_wrapped(function: Callable[..., Any]) -> RewardFactory:
 
 
 def register(factory: RewardFactory) -> RewardFactory:
-    check_data(factory)
-    if not factory.__name__.isidentifier():
-        raise TypeError(f"@reward stands above {describe_plain(factory.function)}")
-    other = REGISTRY.get(factory.__name__)
-    if other is not None and other.__module__ != factory.__module__:  # a notebook cell may run twice
-        raise ValueError(
-            f"Reward '{factory.__name__}' of {factory.__module__} has the same name as one in {other.__module__}. "
-            f"Rename it."
-        )
-    REGISTRY[factory.__name__] = factory
-    return factory
-
-
-def check_data(factory: RewardFactory) -> None:
     if factory.data and factory.data[0].name == "self":
         raise TypeError(
             f"@reward must stand above a function, but '{factory.__name__}' is a method with the parameter 'self'. Pass the "
@@ -241,18 +226,23 @@ def check_data(factory: RewardFactory) -> None:
     if kind and (found := kind.foreign & {parameter.name for parameter in factory.data}):
         raise TypeError(
             f"Reward '{factory.__name__}' has the parameter '{min(found)}', but scores {kind.scores}. "
-            f"Use {kind.own}, or choose another decorator: @reward(batched=True) for a function as TRL calls it, "
-            f"@reward(grouped=True) for all completions of a prompt, or @reward for one."
+            f"Use {' and '.join(map(repr, kind.own))}, or choose another decorator: @reward(batched=True) for a function as TRL "
+            f"calls it, @reward(grouped=True) for all completions of a prompt, or @reward for one."
         )
+    if not factory.__name__.isidentifier():
+        raise TypeError(f"@reward stands above {describe_plain(factory.function)}")
+    other = REGISTRY.setdefault(factory.__name__, factory)
+    if other.__module__ != factory.__module__:  # a notebook cell may run twice
+        raise ValueError(
+            f"Reward '{factory.__name__}' of {factory.__module__} has the same name as one in {other.__module__}. "
+            f"Rename it."
+        )
+    REGISTRY[factory.__name__] = factory
+    return factory
 
 
 def find_factory(name: str) -> RewardFactory:
-    """
-    Return the factory that is registered under a name, or that an installed package offers under it.
-
-    Raises:
-        `ValueError`: no reward has this name.
-    """
+    """Return the factory that is registered under a name, or that an installed package offers under it."""
     if name in REGISTRY:
         return REGISTRY[name]
     offered = {entry.name: entry for entry in entry_points(group="trl_grpo_rewards")}

@@ -22,20 +22,14 @@ def content_text(content: str | Iterable[str | Message] | None) -> str:
         raise wrong_type("The content of a message", content, "a text or a list of parts") from None
 
 
-def completion_text(completion: str | Message | Sequence[Message] | None) -> str:
-    """Return the text of a completion in either of TRL's formats. Of several messages, the assistant's last one counts."""
-    if completion is None or isinstance(completion, str):
-        return completion or ""
-    messages = [completion] if isinstance(completion, Mapping) else completion
-    check_messages("A completion", messages)
-    replies = [message for message in messages if message.get("role", "assistant") == "assistant"]
-    return content_text(replies[-1].get("content")) if replies else ""
-
-
-def check_messages(what: str, value: Any) -> None:
-    """Check that the value is a list of messages."""
-    if not isinstance(value, Sequence) or not all(isinstance(message, Mapping) for message in value):
+def list_messages(what: str, value: Any, role: str) -> list[Message]:
+    """Return the messages of a prompt or a completion in either of TRL's formats. A text is one message of this role."""
+    if value is None or isinstance(value, str):
+        return [{"role": role, "content": value}]
+    messages = [value] if isinstance(value, Mapping) else value
+    if not isinstance(messages, Sequence) or not all(isinstance(message, Mapping) for message in messages):
         raise wrong_type(what, value, "a text or a list of messages")
+    return [*messages]
 
 
 def wrong_type(what: str, value: Any, expected: str) -> TypeError:
@@ -43,29 +37,31 @@ def wrong_type(what: str, value: Any, expected: str) -> TypeError:
     return TypeError(f"{what} must be {expected}; got {value!r:.100}. Pass a text, or messages such as {example}.")
 
 
+def completion_messages(completion: str | Message | Sequence[Message] | None) -> list[Message]:
+    """Return the messages of a completion in either of TRL's formats."""
+    return list_messages("A completion", completion, "assistant")
+
+
+def completion_text(completion: str | Message | Sequence[Message] | None) -> str:
+    """Return the text of a completion in either of TRL's formats. Of several messages, the assistant's last one counts."""
+    messages = () if isinstance(completion, str) else completion_messages(completion)
+    replies = [message for message in messages if message.get("role", "assistant") == "assistant"]
+    return completion if isinstance(completion, str) else content_text(replies[-1].get("content")) if replies else ""
+
+
 def prompt_text(prompt: str | Sequence[Message] | None) -> str:
     """Return the text of a prompt in either of TRL's formats. Of several messages, the user's last one counts."""
-    if prompt is None or isinstance(prompt, str):
-        return prompt or ""
-    check_messages("A prompt", prompt)
-    questions = [message for message in prompt if message.get("role") == "user"] or prompt[-1:]
+    messages = list_messages("A prompt", prompt, "user")
+    questions = [message for message in messages if message.get("role") == "user"] or messages[-1:]
     return content_text(questions[-1].get("content")) if questions else ""
 
 
 def conversation_text(prompt: str | Sequence[Message] | None) -> str:
     """Return the text of a prompt with all of its messages, each after its role, or the one message alone."""
-    if prompt is None or isinstance(prompt, str) or len(prompt) < 2:
-        return prompt_text(prompt)
-    check_messages("A prompt", prompt)
-    return "\n\n".join(f"{one.get('role', 'user')}: {content_text(one.get('content'))}" for one in prompt)
-
-
-def completion_messages(completion: str | list[Message] | None) -> list[Message]:
-    """Return the messages of a completion in either of TRL's formats."""
-    if isinstance(completion, list):
-        check_messages("A completion", completion)
-        return completion
-    return [{"role": "assistant", "content": completion_text(completion)}]
+    messages = list_messages("A prompt", prompt, "user")
+    texts = [content_text(one.get("content")) for one in messages]
+    named = [f"{one.get('role', 'user')}: {text}" for one, text in zip(messages, texts, strict=True)]
+    return "\n\n".join(named if len(texts) > 1 else texts)
 
 
 REASONING_MARKS = (

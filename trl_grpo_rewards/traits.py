@@ -118,7 +118,12 @@ class Form:
         tags = max(self.tags, other.tags, key=len)
         if tags[: len(self.tags)] != self.tags or tags[: len(other.tags)] != other.tags:
             raise ContradictoryForms(f"one needs the tags {self.tags}, and another {other.tags}")
-        equal = {name: choose_equal(name, self, other) for name in ("choices", "length", "answer")}
+        equal: dict[str, Any] = {}
+        for name in ("choices", "length", "answer"):
+            given = [*dict.fromkeys(value for form in (self, other) if (value := getattr(form, name)))]
+            if len(given) > 1:
+                raise ContradictoryForms(f"one needs the {name} {given[0]!r}, and another {given[1]!r}")
+            equal[name] = (*given, getattr(self, name))[0]
         return Form(tags, self.prefilled or other.prefilled, words, without, bare=self.bare or other.bare, **equal)
 
     def write_answer(self, answer: str) -> str:
@@ -137,14 +142,6 @@ class Form:
             return text + final
         between = "".join(f"<{name}>{working}</{name}>\n" for name in others[:-1])
         return f"{text}{between}<{others[-1]}>{final}</{others[-1]}>"
-
-
-def choose_equal(name: str, *forms: Form) -> Any:
-    """Return the value of a field that both forms agree on, or that only one has."""
-    one, other = (getattr(form, name) for form in forms)
-    if one and other and one != other:
-        raise ContradictoryForms(f"one needs the {name} {one!r}, and another {other!r}")
-    return one or other
 
 
 class Traits(TypedDict, total=False):

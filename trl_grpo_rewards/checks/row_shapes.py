@@ -137,7 +137,9 @@ SHAPES = (
         lambda value, row: isinstance(value, str),
         "judge(model='MODEL', rubric='Is it correct?', reference=True, solution='{column}') + 0.1 * overlap(solution='{column}')",
     ),
-    Shape("a prompt without an answer", (), lambda value, row: True, "ranking(model='MODEL', rubric='Which is best?')"),
+    Shape(
+        "a prompt without an answer", (), lambda value, row: True, "ranking(model='MODEL', rubric='Which is best?')"
+    ),
 )
 """The shapes, the most specific first."""
 
