@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..constraints.rows import pair_arguments, parse_text
+from ..constraints.table import pair_arguments, parse_text
 from ..errors import SOLUTION_COLUMNS
 from ..judging.rubrics import read_rubric
 from ..mathematics.grammar import read

@@ -1,15 +1,16 @@
-"""The table of constraints: a function by its id, with arguments that are read by their types."""
+"""The table of constraints, those of a dataset row with their arguments, and which of them a completion meets."""
 
+import ast
 import inspect
+import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from importlib.util import find_spec
-from typing import Any, Literal, NewType, TypeAlias, TypeVar, get_type_hints
+from typing import Any, Literal, NewType, TypeVar, get_type_hints
 
+from .visible import drop_invisible, has_content
 
-Check: TypeAlias = Callable[[str], bool]
-"""Returns whether a text meets a constraint."""
 
 Function = TypeVar("Function", bound=Callable[..., bool])
 
@@ -32,40 +33,32 @@ class Constraint:
     """A constraint: its id, such as `"punctuation:no_comma"`, and the function that decides."""
 
     name: str
-    function: Callable[..., bool] = field(repr=False)
-    """Gets the text and the arguments, and returns whether the text meets the constraint."""
-    copies: bool = False
-    """Whether a completion may consist of a part of the prompt."""
-    package: str | None = None
-    """Name of the package that it needs."""
+    function: Callable[..., bool] = field(repr=False)  # of the text, and of the arguments unless they are bound
+    copies: bool = False  # whether a completion may consist of a part of the prompt
+    package: str | None = None  # that it needs
 
     @cached_property
     def types(self) -> dict[str, Any]:
         """The types of its arguments, by name."""
-        names = [*inspect.signature(self.function).parameters][1:]
         hints = get_type_hints(self.function)
-        return {name: hints[name] for name in names}
+        return {name: hints[name] for name in [*inspect.signature(self.function).parameters][1:]}
 
-    def read_arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments as the function takes them. Arguments that are None count as absent."""
+    def bind(self, arguments: Mapping[str, Any]) -> "Constraint":
+        """Return this constraint with its arguments, or raise [`UnreadableConstraint`] or an `ImportError`. None is absent."""
         given = {name: value for name, value in arguments.items() if value is not None}
         if given.keys() != self.types.keys():
             raise UnreadableConstraint(
                 f"{self.name} takes the arguments {', '.join(self.types) or 'none'}; got {', '.join(given) or 'none'}"
             )
-        return {name: read_argument(f"{self.name}: {name}", given[name], kind) for name, kind in self.types.items()}
-
-    def bind(self, arguments: Mapping[str, Any]) -> Check:
-        """Return the check of this constraint with its arguments, or raise [`UnreadableConstraint`] or an `ImportError`."""
-        read = self.read_arguments(arguments)
+        read = {name: read_argument(f"{self.name}: {name}", given[name], kind) for name, kind in self.types.items()}
         if self.package and not find_spec(self.package):
             raise ImportError(
                 f"The constraint {self.name!r} needs the package '{self.package}', which is not installed. Install it: "
                 f"pip install 'trl_grpo_rewards[instructions]'. Or remove the rows with this constraint."
             )
-        check = partial(self.function, **read)
-        check(SAMPLE)  # raises if the arguments do not fit each other
-        return check
+        bound = replace(self, function=partial(self.function, **read))
+        bound.function(SAMPLE)  # raises if the arguments do not fit each other
+        return bound
 
 
 CONSTRAINTS: dict[str, Constraint] = {}
@@ -111,3 +104,102 @@ def is_filled(value: Any) -> bool:
 
 def meets_relation(count: int, relation: Relation, threshold: int) -> bool:
     return count < threshold if relation == "less than" else count >= threshold
+
+
+MAX_QUOTED_WORDS = 12
+"""Largest number of words that a completion may consist of if the prompt contains it, such as an option to choose."""
+
+
+def read_constraints(names: Any, arguments: Any = None) -> list[Constraint]:
+    """
+    Return the constraints of a row: ids with their arguments, or dicts with both, or JSON text of either.
+
+    Raises [`UnreadableConstraint`], or an `ImportError` if a constraint needs a package that is not installed.
+    """
+    pairs = pair_arguments(parse_text(names), parse_text(arguments))
+    if not pairs:
+        raise UnreadableConstraint("the row has no constraints")
+    if unknown := [name for name, _ in pairs if name not in CONSTRAINTS]:
+        raise UnreadableConstraint(f"the constraint {unknown[0]!r} is unknown")
+    return [CONSTRAINTS[name].bind(given) for name, given in pairs]
+
+
+def drop_arrays(value: Any) -> Any:
+    """Return a value with lists and plain numbers in place of arrays and their numbers, as pandas reads them from files."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, (list, tuple)):
+        return [drop_arrays(item) for item in value]
+    return {key: drop_arrays(item) for key, item in value.items()} if isinstance(value, Mapping) else value
+
+
+def pair_arguments(names: Any, arguments: Any) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the ids of a row, each with its arguments."""
+    names = [names] if isinstance(names, (str, Mapping)) else names
+    if not isinstance(names, (list, tuple)):
+        raise UnreadableConstraint(f"the constraints are {names!r:.100}, which is not a list")
+    if all(isinstance(one, Mapping) for one in names):
+        return [pair for one in names for pair in read_dict(one)]
+    given = [arguments] if isinstance(arguments, Mapping) else arguments
+    given = [None] * len(names) if given is None else given
+    if not isinstance(given, (list, tuple)) or len(given) != len(names):
+        raise UnreadableConstraint(f"{len(names)} constraints have the arguments {arguments!r:.100}")
+    return [*map(read_pair, names, given)]
+
+
+def read_dict(one: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the ids of a dict with their arguments, which are in `kwargs` or next to the id."""
+    key = next((key for key in ("instruction_id_list", "instruction_id", "id") if key in one), None)
+    if key is None:
+        raise UnreadableConstraint(f"a constraint has no 'id' or 'instruction_id': {one!r:.100}")
+    if isinstance(one[key], (list, tuple)):
+        return pair_arguments(one[key], parse_text(one.get("kwargs")))
+    given = one["kwargs"] if "kwargs" in one else {name: value for name, value in one.items() if name != key}
+    return [read_pair(one[key], given)]
+
+
+def read_pair(name: Any, arguments: Any) -> tuple[str, Mapping[str, Any]]:
+    given = {} if arguments is None else parse_text(arguments)
+    if not isinstance(name, str):
+        raise UnreadableConstraint(f"the id of a constraint is {name!r:.100}, which is not a text")
+    if not isinstance(given, Mapping):
+        raise UnreadableConstraint(f"the arguments of a constraint are {given!r:.100}, which is not a dict")
+    return name, given
+
+
+def parse_text(value: Any) -> Any:
+    """Return the list or dict that a text contains, as JSON or as Python writes it. Other values stay as they are."""
+    if not isinstance(value, str) or value.lstrip()[:1] not in ("[", "{"):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return ast.literal_eval(value.strip())
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        raise UnreadableConstraint(f"this text is not JSON: {value!r:.100}") from None
+
+
+def list_verdicts(text: str, constraints: list[Constraint], loose: bool = False, prompt: str = "") -> list[bool]:
+    """Return which constraints a text meets: none without letters and digits, few if it is a part of the prompt."""
+    seen = drop_invisible(text)
+    texts = [one for one in (list_readings(seen) if loose else [seen]) if has_content(one)]
+    quoted = is_quoted(seen, prompt) and not any(one.copies for one in constraints)
+    return [not quoted and any(map(one.function, texts)) for one in constraints]
+
+
+def is_quoted(text: str, prompt: str) -> bool:
+    """Return whether a text of more than a few words is a part of the prompt."""
+    asked = prompt.casefold()
+    first = text.split(maxsplit=1)[:1]
+    if not first or first[0].casefold() not in asked:  # almost all completions end here
+        return False
+    words = text.casefold().split()
+    return len(words) > MAX_QUOTED_WORDS and " ".join(words) in " ".join(asked.split())
+
+
+def list_readings(text: str) -> list[str]:
+    """Return the text as the loose reading of IFEval takes it: without its first or last line, and without asterisks."""
+    lines = text.split("\n")
+    cut = ["\n".join(part).strip() for part in (lines[1:], lines[:-1], lines[1:-1])]
+    return [*dict.fromkeys(one for part in (text, *cut) for one in (part, part.replace("*", "")))]

@@ -3,10 +3,9 @@
 from collections import Counter
 from collections.abc import Callable
 from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
-from ..constraints.rows import RowConstraint, drop_arrays, list_verdicts, read_constraints
-from ..constraints.table import UnreadableConstraint
+from ..constraints.table import Constraint, UnreadableConstraint, drop_arrays, list_verdicts, read_constraints
 from ..registry import reward
 from ..scores import Score
 from ..texts import completion_text, prompt_text, strip_reasoning
@@ -19,18 +18,8 @@ SHOWN_REASONS = 5
 """Largest number of reasons why rows cannot be read that a check shows."""
 
 
-class Row(NamedTuple):
-    """The constraints of a row, or the reason why they cannot be read."""
-
-    constraints: list[RowConstraint]
-    reason: str = ""
-
-
-def read_row(names: Any, arguments: Any) -> Row:
-    try:
-        return Row(read_constraints(names, arguments))
-    except UnreadableConstraint as error:
-        return Row([], str(error))
+Row: TypeAlias = list[Constraint] | UnreadableConstraint
+"""The constraints of a row, or the reason why they cannot be read."""
 
 
 def read_rows(names: list[Any], arguments: list[Any]) -> list[Row]:
@@ -38,7 +27,10 @@ def read_rows(names: list[Any], arguments: list[Any]) -> list[Row]:
     rows: list[Row] = []
     last = None
     for one in zip(map(drop_arrays, names), map(drop_arrays, arguments), strict=True):
-        rows.append(rows[-1] if rows and one == last else read_row(*one))
+        try:
+            rows.append(rows[-1] if one == last else read_constraints(*one))
+        except UnreadableConstraint as error:
+            rows.append(error)
         last = one
     return rows
 
@@ -49,8 +41,8 @@ def examine_instructions(rows: list[dict[str, Any]], instruction_id_list: str, k
         found = read_rows([row[instruction_id_list] for row in rows], [row.get(kwargs) for row in rows])
     except ImportError as error:
         return Examination([], [], [str(error)])
-    counts = Counter(one.name for row in found for one in row.constraints)
-    reasons = Counter(row.reason for row in found if row.reason)
+    counts = Counter(one.name for row in found if isinstance(row, list) for one in row)
+    reasons = Counter(str(row) for row in found if isinstance(row, UnreadableConstraint))
     unreadable = reasons.total()
     lines = [f"{len(rows):,} rows with {counts.total():,} constraints of {len(counts):,} kinds"]
     lines += [f"{unreadable / len(rows):7.2%} unreadable"] if rows else []
@@ -117,21 +109,19 @@ def instructions(
     ```
     """
     rows = read_rows(instruction_id_list, [None] * len(completions) if kwargs is None else kwargs)
-    verdicts = [
-        list_verdicts(strip_reasoning(completion_text(completion)), row.constraints, loose, prompt_text(prompt))
-        for completion, row, prompt in zip_longest(completions, rows, prompts or [])
-    ]
-    met = [one for each in verdicts for one in each]
+    scores: list[Score] = []
+    missed, met = [], []
+    for completion, row, prompt in zip_longest(completions, rows, prompts or []):
+        if isinstance(row, UnreadableConstraint):
+            scores.append(None)
+            missed.append(f"unreadable: {row}")
+            continue
+        verdicts = list_verdicts(strip_reasoning(completion_text(completion)), row, loose, prompt_text(prompt))
+        scores.append(sum(verdicts) / len(verdicts) if partial else float(all(verdicts)))
+        missed.append(", ".join(one.name for one, is_met in zip(row, verdicts, strict=True) if not is_met))
+        met += verdicts
     if met:
         log_metric("met", sum(met) / len(met))
-    log_metric("unreadable_rows", sum(row.reason != "" for row in rows))
-    log_extra("missed", [describe_missed(row, each) for row, each in zip(rows, verdicts, strict=True)])
-    return [
-        None if row.reason else sum(each) / len(each) if partial else float(all(each))
-        for row, each in zip(rows, verdicts, strict=True)
-    ]
-
-
-def describe_missed(row: Row, verdicts: list[bool]) -> str:
-    missed = (one.name for one, is_met in zip(row.constraints, verdicts, strict=True) if not is_met)
-    return f"unreadable: {row.reason}" if row.reason else ", ".join(missed)
+    log_metric("unreadable_rows", scores.count(None))
+    log_extra("missed", missed)
+    return scores

@@ -7,8 +7,7 @@ import pickle
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, TypeAlias
 
@@ -66,64 +65,48 @@ KNOWN_WEAK: dict[int, bool] = {}
 """Whether tests are weak, by the hashes of their marks, for the first ones that a program passed in this process."""
 
 
-@dataclass(frozen=True)
-class Backend:
-    """Where programs run, by the options of [`code`] with the same names."""
-
-    backend: str
-    python: str | None
-    packages: tuple[str, ...]
-
-    @property
-    def interpreter(self) -> str | None:
-        return self.python and shutil.which(self.python)
-
-    @property
-    def importable(self) -> Collection[str] | None:
-        """The modules that tests may import besides the standard library, or None if only the back end knows."""
-        return list_top_level(self.packages, self.interpreter) if self.backend == "local" else None
-
-    def open(self) -> Sandbox:
-        """Return a back end, which the caller closes, or raise a `ValueError`."""
-        if self.backend == "local":
-            return get_local_sandbox(self.interpreter, MODULES, self.packages)
-        module, _, name = self.backend.partition(":")
-        try:
-            sandbox: Sandbox = getattr(importlib.import_module(module), name)()
-        except (ImportError, AttributeError) as error:
-            raise ValueError(
-                f"The back end {self.backend!r} must be a class that can be imported: {error}. Put its module where Python "
-                f"finds it, or correct its name."
-            ) from None
-        return sandbox
-
-
 def check_code(backend: str, python: str | None, packages: tuple[str, ...]) -> None:
-    is_local = backend == "local"
-    for is_valid, given, remedy in (
-        (
-            is_local or OWN.fullmatch(backend),
-            f"backend={backend!r}",
-            "Set it to 'local' or to 'my_module:MySandbox'",
-        ),
-        (
-            python is None or (is_local and shutil.which(python)),
-            f"python={python!r} with backend={backend!r}",
-            "Set it to an interpreter on this machine, for the local back end only",
-        ),
-        (
-            is_local or not packages,
-            f"packages={packages} with backend={backend!r}",
-            "Leave it out: another back end has packages of its own",
-        ),
-    ):
-        if not is_valid:
-            raise ValueError(f"code() cannot use {given}. {remedy}.")
+    is_local, given = backend == "local", f"backend={backend!r}"
+    if not is_local and not OWN.fullmatch(backend):
+        problem = f"{given}. Set it to 'local' or to 'my_module:MySandbox'"
+    elif python is not None and not (is_local and shutil.which(python)):
+        problem = (
+            f"python={python!r} with {given}. Set it to an interpreter on this machine, for the local back end only"
+        )
+    elif packages and not is_local:
+        problem = f"packages={packages} with {given}. Leave it out: another back end has packages of its own"
+    else:
+        return
+    raise ValueError(f"code() cannot use {problem}.")
+
+
+def find_interpreter(python: str | None) -> str | None:
+    return python and shutil.which(python)
+
+
+def list_importable(backend: str, python: str | None, packages: tuple[str, ...]) -> Collection[str] | None:
+    """Return the modules that tests may import besides the standard library, or None if only the back end knows."""
+    return list_top_level(packages, find_interpreter(python)) if backend == "local" else None
+
+
+def open_backend(backend: str, python: str | None, packages: tuple[str, ...]) -> Sandbox:
+    """Return a back end, which the caller closes, or raise a `ValueError`."""
+    if backend == "local":
+        return get_local_sandbox(find_interpreter(python), MODULES, packages)
+    module, _, name = backend.partition(":")
+    try:
+        sandbox: Sandbox = getattr(importlib.import_module(module), name)()
+    except (ImportError, AttributeError) as error:
+        raise ValueError(
+            f"The back end {backend!r} must be a class that can be imported: {error}. Put its module where Python finds it, "
+            f"or correct its name."
+        ) from None
+    return sandbox
 
 
 def check_backend(backend: str, python: str | None, packages: tuple[str, ...]) -> str | None:
     """Check that programs can run, and return how they are kept in on this machine."""
-    sandbox = Backend(backend, python, packages).open()
+    sandbox = open_backend(backend, python, packages)
     sandbox.check_ready()
     return sandbox.find_tier()[1] if isinstance(sandbox, LocalSandbox) else None
 
@@ -139,9 +122,9 @@ def write_solution(row: Mapping[str, Any], tests: str) -> str | None:
 
 
 def examine_tests(rows: list[dict[str, Any]], tests: str, **options: Any) -> Examination:
-    place = Backend(*(options[name] for name in ("backend", "python", "packages")))
+    place = [options[name] for name in ("backend", "python", "packages")]
     limits = Limits(*(options[name] for name in ("timeout", "memory_mb", "output_bytes")))
-    return examine_programs(rows, tests, place.open, limits, place.importable)
+    return examine_programs(rows, tests, lambda: open_backend(*place), limits, list_importable(*place))
 
 
 @reward(
@@ -237,52 +220,62 @@ async def code(
 
     ```
     """
-    limits, place = Limits(timeout, memory_mb, output_bytes), Backend(backend, python, packages)
-    marks, read = read_row_tests(tests, columns, place.importable)
+    limits = Limits(timeout, memory_mb, output_bytes)
+    marks, read = read_row_tests(tests, columns, list_importable(backend, python, packages))
     programs = [find_program(completion_text(text), one) for text, one in zip(completions, read, strict=True)]
     keys = [
         None if program is None or isinstance(one, UnreadableTests) else (program, mark)
         for program, mark, one in zip(programs, marks, read, strict=True)
     ]
-    different = {key: one for key, one in zip(keys, read, strict=True) if key and isinstance(one, RowTests)}
-    sandbox = place.open()
+    known = {mark: one for mark, one in zip(marks, read, strict=True) if isinstance(one, RowTests)}
+    sandbox = open_backend(backend, python, packages)
+
+    async def try_all(different: Iterable[Key]) -> dict[Key, Outcome]:
+        tasks = {key: try_one(key[0], known[key[1]], sandbox, limits, partial) for key in different}
+        return await wait_for_all(tasks, batch_timeout)
+
     try:
-        trials = await try_programs(different, sandbox, limits, partial, batch_timeout)
-        doubts = dict(find_doubts(keys, trials, columns))
-        own = {pair: different[key] for key, pair in doubts.items() if pair not in trials}
-        solved = trials | await try_programs(own, sandbox, limits, partial, batch_timeout)
-        weak = await find_weak(dict(zip(marks, read, strict=True)), trials, sandbox, limits)
+        trials = await try_all(dict.fromkeys(filter(None, keys)))
+        doubts = find_doubts(keys, trials, columns)
+        others = trials | await try_all(dict.fromkeys(key for key in doubts.values() if key not in trials))
+        weak = await find_weak(known, trials, sandbox, limits)
     finally:
         await sandbox.close()
     doubtful = set()
     for key, trial in trials.items():
-        other = solved[doubts[key]] if key in doubts else None
+        other = others[doubts[key]] if key in doubts else None
         if isinstance(trial, UnreadableTests) and (trial.is_doubtful if other is None else has_passed(other)):
             doubtful |= {key} if other is None else set()
             reason = "another program passes, but here" if other else "the tests met this after they used the program"
             trials[key] = ProgramVerdict(0, 1, "finished", f"{reason}: {trial}")
     count_failures(trials, backend, max_failures)
-    log_counts(keys, trials, read, log_metric)
-    log_metric("weak_tests", sum(mark in weak for mark in marks))
-    log_metric("doubtful_tests", sum(key in doubtful for key in keys))
-    log_metric("no_program", programs.count(None) / max(1, len(programs)))
-    outcomes = [
-        describe_outcome(one, trials[key] if key else None, partial) for key, one in zip(keys, read, strict=True)
-    ]
+    found = [one if key is None else trials[key] for key, one in zip(keys, read, strict=True)]
+    statuses = Counter(one.status for one in found if isinstance(one, ProgramVerdict))
+    counts = {name: statuses[status] for name, status in METRICS.items()} | {
+        "runs": len(trials),
+        "failures": sum(isinstance(one, SandboxFailed) for one in found),
+        "unreadable_tests": sum(isinstance(one, UnreadableTests) for one in found),
+        "weak_tests": sum(mark in weak for mark in marks),
+        "doubtful_tests": sum(key in doubtful for key in keys),
+        "no_program": programs.count(None) / max(1, len(programs)),
+    }
+    for name, count in counts.items():
+        log_metric(name, count)
+    outcomes = [describe_outcome(one, partial) for one in found]
     log_extra("failure", [failure for _, failure in outcomes])
     return [score for score, _ in outcomes]
 
 
-def describe_outcome(tests: RowTests | UnreadableTests, trial: Outcome | None, partial: bool) -> tuple[Score, str]:
-    """Return the score of a completion, and what failed."""
-    match tests, trial:
-        case (UnreadableTests() as error, _) | (_, UnreadableTests() as error):
-            warn_of_unreadable(str(error))
-            return None, f"tests cannot be read: {error}"
-        case _, ProgramVerdict():
-            return trial.share if partial else float(trial.passed == trial.total), trial.failure
-        case _, SandboxFailed():
-            return None, f"not run: {trial}"
+def describe_outcome(found: Outcome | RowTests, partial: bool) -> tuple[Score, str]:
+    """Return the score of a completion, and what failed. Tests alone were not tried, for lack of a program."""
+    match found:
+        case UnreadableTests():
+            warn_of_unreadable(str(found))
+            return None, f"tests cannot be read: {found}"
+        case SandboxFailed():
+            return None, f"not run: {found}"
+        case ProgramVerdict():
+            return found.share if partial else float(found.passed == found.total), found.failure
     return 0.0, "no code block"
 
 
@@ -304,26 +297,25 @@ def read_row_tests(
     return marks, [known[mark] for mark in marks]
 
 
-async def try_programs(
-    different: Mapping[Key, RowTests], sandbox: Sandbox, limits: Limits, partial: bool, seconds: float
-) -> dict[Key, Outcome]:
-    """Try different programs concurrently. A failure of the back end takes the place of a trial."""
+async def try_one(program: str, tests: RowTests, sandbox: Sandbox, limits: Limits, partial: bool) -> Outcome:
+    """Try a program. A failure of the back end takes the place of a trial."""
+    try:
+        return await try_program(program, tests, sandbox, limits, partial)
+    except (SandboxFailed, UnreadableTests) as error:
+        return error
+    except RuntimeError as error:  # this process can have no more threads
+        return SandboxFailed(f"the training process cannot run it: {error}")
 
-    async def try_one(program: str, tests: RowTests) -> Outcome:
-        try:
-            return await try_program(program, tests, sandbox, limits, partial)
-        except (SandboxFailed, UnreadableTests) as error:
-            return error
-        except RuntimeError as error:  # this process can have no more threads
-            return SandboxFailed(f"the training process cannot run it: {error}")
 
-    tasks = {key: asyncio.ensure_future(try_one(key[0], tests)) for key, tests in different.items()}
+async def wait_for_all(trials: Mapping[Key, Awaitable[Outcome]], seconds: float) -> dict[Key, Outcome]:
+    """Try programs concurrently, within a time limit. An error that is no failure of a single run ends all of them."""
+    tasks = {key: asyncio.ensure_future(trial) for key, trial in trials.items()}
     if not tasks:
         return {}
     try:
         done, _ = await asyncio.wait(tasks.values(), timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
         for task in done:
-            task.result()  # raises what is not a failure of a single run
+            task.result()
     finally:
         for task in tasks.values():
             task.cancel()
@@ -334,50 +326,35 @@ async def try_programs(
 
 def find_doubts(
     keys: Sequence[Key | None], trials: Mapping[Key, Outcome], columns: Mapping[str, list[Any]]
-) -> Iterator[tuple[Key, Key]]:
-    """Yield the programs whose tests could not be run, each with one that passed, or with the row's own solution."""
-    passed = {mark: (program, mark) for (program, mark), trial in trials.items() if has_passed(trial)}
+) -> dict[Key, Key]:
+    """Return the programs whose tests could not be run, each with one that passed, or with the row's own solution."""
+    passed = {key[1]: key for key, trial in trials.items() if has_passed(trial)}
+    doubts = {}
     for place, key in enumerate(keys):
         if key and isinstance(trials[key], UnreadableTests):
             row = {name: values[place] for name, values in columns.items() if isinstance(values, list)}
             own = find_reference(row | {"prompt": row.get("prompts")}, "tests")
             if judge := passed.get(key[1]) or own and (own, key[1]):
-                yield key, judge
+                doubts[key] = judge
+    return doubts
 
 
 def count_failures(trials: Mapping[Key, Outcome], backend: str, max_failures: float) -> None:
     """Stop the run if the back end failed too often."""
+    counter = FailureCounter(("code", backend), f"The back end {backend!r} gave no result", max_failures)
+    counter.expected = len(trials)
     failures = [
         Failure(str(trial), f"The program began with {program[:300]!r}", ADVICE)
         for (program, _), trial in trials.items()
         if isinstance(trial, SandboxFailed)
     ]
-    counter = FailureCounter(("code", backend), f"The back end {backend!r} gave no result", max_failures)
-    counter.expected = len(trials)
     counter.add(len(trials), failures)
 
 
-def log_counts(
-    keys: list[Key | None],
-    trials: Mapping[Key, Outcome],
-    tests: list[RowTests | UnreadableTests],
-    log_metric: Callable[[str, float], None],
-) -> None:
-    """Log how many completions of the batch failed in which way."""
-    found = [trials[key] for key in keys if key is not None]
-    statuses = Counter(trial.status for trial in found if isinstance(trial, ProgramVerdict))
-    for name, status in METRICS.items():
-        log_metric(name, statuses[status])
-    log_metric("runs", len(trials))
-    log_metric("failures", sum(isinstance(trial, SandboxFailed) for trial in found))
-    log_metric("unreadable_tests", sum(isinstance(one, UnreadableTests) for one in [*tests, *found]))
-
-
 async def find_weak(
-    rows: Mapping[bytes, RowTests | UnreadableTests], trials: Mapping[Key, Outcome], sandbox: Sandbox, limits: Limits
+    tests: Mapping[bytes, RowTests], trials: Mapping[Key, Outcome], sandbox: Sandbox, limits: Limits
 ) -> set[bytes]:
     """Return the marks of weak tests. Where programs are apart from tests, the first ones that a program passed are tried."""
-    tests = {mark: one for mark, one in rows.items() if isinstance(one, RowTests)}
     if not keeps_apart(sandbox):
         return {mark for mark, one in tests.items() if any(isinstance(case, PythonTests) for case in one.cases)}
     for mark in (mark for (_, mark), one in trials.items() if has_passed(one)):
