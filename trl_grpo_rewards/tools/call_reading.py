@@ -230,12 +230,9 @@ def read_expected_call(item: Mapping[str, Any], keeps_null: bool) -> ExpectedCal
 def write_expected_calls(value: RawCalls | None) -> str | None:
     """Return a text that makes the expected calls, or None if there is no value."""
     expected = read_expected_calls(value)
-    return None if expected is None else "\n".join(map(write_expected_call, expected))
-
-
-def write_expected_call(call: ExpectedCall) -> str:
-    made = {"name": call.name, "arguments": choose(call.arguments)}
-    return f"{OPENING}{json.dumps(made, ensure_ascii=False)}{CLOSING}"
+    made = [{"name": call.name, "arguments": choose(call.arguments)} for call in expected or ()]
+    lines = (f"{OPENING}{json.dumps(one, ensure_ascii=False)}{CLOSING}" for one in made)
+    return None if expected is None else "\n".join(lines)
 
 
 def choose(expected: Any) -> Any:
