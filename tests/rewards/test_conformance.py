@@ -34,10 +34,11 @@ def messages(text):
 
 
 @given(st.integers(2, 200), st.integers(1, 199), LENGTHS)
-def test_overlong_is_the_soft_overlong_punishment_of_trl(max_tokens, cache, tokens):
+def test_overlong_is_the_soft_overlong_punishment_of_trl_and_up_to_the_maximum_of_ms_swift(max_tokens, cache, tokens):
     cache = min(cache, max_tokens - 1)
-    theirs = get_soft_overlong_punishment(max_tokens, cache)([[1] * tokens])
-    assert overlong(max_tokens, cache=cache)(**of_tokens(tokens)) == pytest.approx(theirs)
+    (paid,) = overlong(max_tokens, cache=cache)(**of_tokens(tokens))
+    assert [paid] == pytest.approx(get_soft_overlong_punishment(max_tokens, cache)([[1] * tokens]))
+    assert paid == pytest.approx(max(min(-(tokens - (max_tokens - cache)) / cache, 0), -1))
 
 
 @pytest.mark.parametrize("answer", ["4", "5"])
@@ -123,23 +124,13 @@ def test_repetition_in_words_is_the_repetition_penalty_of_open_r1(text, ngram):
     assert repetition(ngram, unit="words")(completions=[text]) == [pytest.approx(theirs)]
 
 
-def cosine_reward(length, is_right, longest=1000):
-    """open-r1: from 1 to 0.5 for a right answer and from -1 to -0.5 for a wrong one, along half a cosine."""
-    end, start = (0.5, 1.0) if is_right else (-0.5, -1.0)
-    return end + 0.5 * (start - end) * (1 + math.cos(math.pi * length / longest))
-
-
-@given(st.integers(0, 1000), st.booleans())
-def test_cosine_is_the_cosine_scaled_reward_of_open_r1_up_to_the_end(tokens, is_right):
+@given(st.integers(0, 2000), st.booleans())
+def test_cosine_is_the_cosine_scaled_reward_of_open_r1_and_stays_where_that_turns_back(tokens, is_right):
+    """open-r1: from 1 to 0.5 for a right answer and from -1 to -0.5 for a wrong one. Beyond the end, it pays for length."""
+    start, end = (1.0, 0.5) if is_right else (-1.0, -0.5)
+    theirs = end + 0.5 * (start - end) * (1 + math.cos(math.pi * min(tokens, 1000) / 1000))
     paid = cosine(tags("a"), max_tokens=1000)(**of_tokens(tokens, completions=["<a>1</a>" if is_right else ""]))
-    assert paid == [pytest.approx(cosine_reward(tokens, is_right))]
-
-
-@given(st.integers(1001, 2000), st.booleans())
-def test_cosine_stays_where_that_of_open_r1_turns_back_and_pays_for_length(tokens, is_right):
-    paid = cosine(tags("a"), max_tokens=1000)(**of_tokens(tokens, completions=["<a>1</a>" if is_right else ""]))
-    assert paid == [0.5 if is_right else -0.5]
-    assert abs(cosine_reward(tokens, is_right)) > 0.5
+    assert paid == [pytest.approx(theirs)]
 
 
 # --- open-r1, ms-swift and NeMo Gym: their formulas, written down here
@@ -167,13 +158,6 @@ def test_code_format_of_open_r1(text):
     each_once = all(text.count(f"<{name}>") == text.count(f"</{name}>") == 1 for name in ("think", "answer"))
     assert paid == [float(re.match(theirs, text, re.DOTALL | re.MULTILINE) is not None)] or not each_once
     assert text != RIGHT or paid == [1.0]
-
-
-@given(st.integers(2, 200), st.integers(1, 199), LENGTHS)
-def test_overlong_is_the_soft_overlong_of_ms_swift_up_to_the_maximum(max_tokens, cache, tokens):
-    cache = min(cache, max_tokens - 1)
-    theirs = min(-(tokens - (max_tokens - cache)) / cache, 0)
-    assert overlong(max_tokens, cache=cache)(**of_tokens(tokens)) == [pytest.approx(max(theirs, -1))]
 
 
 CALL = st.builds(
