@@ -1,7 +1,4 @@
-"""Runs with tools and environments: what a scripted model says in each turn, the tools, and an environment.
-
-The script takes the place of sampling only, so TRL runs the tools, masks their results and scores the conversations.
-"""
+"""Runs with tools and environments, in which a script takes the place of sampling only: TRL runs tools and scores turns."""
 
 import json
 import os
@@ -29,6 +26,9 @@ def add(a: int, b: int) -> int:
     return a + b
 
 
+TOOL = add
+
+
 def lookup(word: str) -> str:
     """
     Look up a word.
@@ -50,16 +50,11 @@ class Sums:
         assert "_place" not in row
 
     def add(self, a: int, b: int) -> int:
-        """
-        Add two numbers.
-
-        Args:
-            a: The first number.
-            b: The second number.
-        """
         self.calls += 1
         self.said = a + b
         return self.said
+
+    add.__doc__ = TOOL.__doc__
 
     def get_reward(self) -> float:
         return float(self.said == self.solution)

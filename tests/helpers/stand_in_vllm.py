@@ -7,15 +7,7 @@ from trl.trainer.utils import pad
 
 
 class StandIn:
-    """
-    What TRL asks of vLLM.
-
-    Args:
-        trainer (`GRPOTrainer`):
-            Generates, and gives the true log-probabilities.
-        noise (`float`, *optional*, defaults to `0.1`):
-            Standard deviation of what is added to them, a token at a time; the same for the same completion.
-    """
+    """What TRL asks of vLLM. Log-probabilities are the true ones with a noise, which is the same for the same completion."""
 
     def __init__(self, trainer, noise=0.1):
         self.trainer, self.noise = trainer, noise

@@ -146,15 +146,7 @@ def patches(tile) -> tuple[tuple[int, int], torch.Tensor]:
 
 
 def dataset(*images: int, size: int = 16) -> Dataset:
-    """
-    Prompts that say `Add 0`, `Add 1` and so on, with images of 8 to 16 pixels a side.
-
-    Args:
-        *images (`int`):
-            How many images the rows have, from the beginning again after the last of these.
-        size (`int`, *optional*, defaults to `16`):
-            Number of rows.
-    """
+    """Return rows with prompts such as `Add 0`, and with so many images each, from the beginning again after the last."""
     generator = random.Random(0)
 
     def image() -> Image.Image:

@@ -6,7 +6,7 @@ import pytest
 import torch.distributed as dist
 
 from helpers.agents import TURNS, Sums, add, half_by_turns, lookup, script_turns
-from helpers.gradients import ARGUMENTS, compare_drop, compare_skip, train_for_gradients
+from helpers.gradients import ARGUMENTS, compare_drop, compare_skip
 from helpers.models import save_layer
 from helpers.ranks import config as config_of_ranks
 from helpers.ranks import gather, have_one_model, on_two_ranks
@@ -66,26 +66,6 @@ def test_gradient_of_drop_is_that_of_the_live_groups_alone(config, problems, los
 
 
 @pytest.mark.slow
-def test_results_of_tools_are_masked_and_have_no_part_in_the_gradient(config, problems):
-    _, trainer = train_for_gradients(
-        FilteredGRPOTrainer, config, problems, [half_by_turns], **TURNS, **TOOLS, max_steps=1
-    )
-    (batch,) = (part for part in trainer._buffered_inputs if "silent" not in part)
-    hidden = (batch["tool_mask"] == 0) & (batch["completion_mask"] == 1)
-    texts = trainer._tokenizer.batch_decode(
-        [ids[mask] for ids, mask in zip(batch["completion_ids"], hidden, strict=True)]
-    )
-    assert any("tool\n" in text for text in texts) and not any("tool_call" in text for text in texts)
-
-
-@pytest.mark.slow
-def test_prompts_are_drawn_selectively(config, problems):
-    options = {"selective": True, "max_steps": 3, "environment_factory": Sums}
-    trainer, records = train(config, problems.select(range(4)), boxed(), **options)
-    assert len(get_metric(trainer, "skipped_prompts")) == 3 and trainer._prompts.counts.any() and records
-
-
-@pytest.mark.slow
 def test_records_keep_every_turn_and_count_the_tokens_of_the_model(config, problems):
     """Not those of the results of tools, which the model did not write. TRL's own metric counts likewise."""
     trainer, records = train(
@@ -125,21 +105,8 @@ def test_the_reward_of_an_environment_is_the_outcome_unless_a_reward_says_what_i
     named = {**options, "outcome_reward": "Sums"}
     assert train(config, problems, turns(2) + boxed(), **named)[1][0]["outcome_reward"] == "Sums"
     assert train(config, problems, None, **options)[1][0]["outcome_reward"] == "Sums"
-    with pytest.raises(
-        ValueError, match="outcome_reward='Sum' must be the name of a reward; the rewards are 'boxed', 'Su"
-    ):
+    with pytest.raises(ValueError, match="outcome_reward='Sum' must be the name of a reward; the rewards are 'boxed'"):
         train(config, problems, boxed(), outcome_reward="Sum", **options)
-
-
-@pytest.mark.slow
-def test_the_outcome_of_an_environment_decides_which_groups_are_dead(config, problems):
-    options = {"environment_factory": Sums, "max_steps": 3, "zero_variance": "drop", "zero_variance_by": "outcome"}
-    trainer, records = train(config, problems, 0.1 * turns(1), **options)
-    assert {(record["dead_by"], record["outcome_reward"]) for record in records} == {("outcome", "Sums")}
-    for record in records:
-        scores = record["rewards"]["Sums"]
-        assert (record["outcome"] == "live") == (len({*scores}) > 1)
-        assert record["outcome"] != "solved" or scores == [1.0] * 4
 
 
 @reward(grouped=True)
@@ -196,23 +163,6 @@ def test_groups_are_known_and_resampled_although_each_rollout_has_its_own_prompt
     assert [message["content"] for message in records[0]["prompt"]] != [""]
 
 
-def test_a_call_that_is_nested_deeply_is_recorded_and_training_goes_on(config, problems, monkeypatch):
-    levels = 420
-
-    def nest(text, rng):
-        if "<|im_start|>tool" in text or rng.random() < 0.5:
-            return "\\boxed{7}"
-        arguments = '{"a": ' * levels + "1" + "}" * levels
-        return f'<tool_call>{{"name": "add", "arguments": {arguments}}}</tool_call>'
-
-    script_turns(monkeypatch, nest)
-    trainer, records = train(
-        config, problems, boxed(), tools=[add, lookup], max_steps=1, max_completion_length=4 * levels + 200
-    )
-    calls = [one for record in records for one in record["completions"] if "tool_calls" in one[0]]
-    assert trainer.state.global_step == 1 and calls and "<dict>" in str(calls[0])
-
-
 # --- two ranks
 
 
@@ -265,9 +215,7 @@ def test_ranks_score_groups_next_to_environments(folder):
         worked = [any(m["role"] == "tool" and m["content"].isdigit() for m in text) for text in line["completions"]]
         assert [score == -1 for score in line["rewards"]["shortest"]] == [not one for one in worked]
     assert len(lines) == 6 and any(score > -1 for line in lines for score in line["rewards"]["shortest"])
-    with pytest.raises(
-        ValueError, match="On several ranks, a grouped reward cannot read environments, because they never"
-    ):
+    with pytest.raises(ValueError, match="On several ranks, a grouped reward cannot read environments, because they"):
         start(folder, forbidden() + boxed(), environment_factory=Sums)
 
 

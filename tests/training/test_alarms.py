@@ -1,9 +1,10 @@
 """What a trainer says of facts about its run, such as that no group is live, and a run that is hopeless ends, if asked."""
 
 import logging
-from types import SimpleNamespace
+import math
 
 import pytest
+import torch
 from transformers import TrainerControl, TrainerState
 from trl import GRPOConfig, GRPOTrainer
 
@@ -12,10 +13,11 @@ from helpers.runs import small_config
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, StopOnWarning, demo, reward
 from trl_grpo_rewards.records.dead_groups import Rule
 from trl_grpo_rewards.records.symptoms import FEW, REMEDIES
-from trl_grpo_rewards.training.alarms import HOPELESS, FactAlarm
+from trl_grpo_rewards.training.alarms import HOPELESS, Alarm
+from trl_grpo_rewards.training.groups import build_groups
 
 
-ARGS = SimpleNamespace(process_index=0, output_dir="runs/mine")
+ARGS = FilteredGRPOConfig("runs/mine", bf16=False, use_cpu=True)
 
 
 @reward(outcome=True)
@@ -28,11 +30,22 @@ def letters(completion: str) -> float:
     return len(completion) / 100
 
 
+SCORES = {
+    "failed": [0.0, 0.0],
+    "solved": [1.0, 1.0],
+    "flat": [0.5, 0.5],
+    "unscored": [math.nan, math.nan],
+    "live": [0.0, 1.0],
+}
+
+
 def observe(kinds):
-    alarm = FactAlarm({}, Rule("never"), {})
+    alarm = Alarm(ARGS, {}, Rule("never"), {})
     for step, kind in enumerate(kinds, 1):
-        alarm.observe(step, 8, [kind] * 4, [kind] * 4)
-        alarm.on_step_end(ARGS, TrainerState(global_step=step), None)
+        rewards = torch.tensor(SCORES[kind] * 16).unsqueeze(1)
+        groups = build_groups(rewards, torch.arange(32), 8, ["never"], torch.ones(1), Rule("never"))
+        alarm.observe(step, groups)
+        alarm.on_step_end(None, TrainerState(global_step=step), None)
 
 
 @pytest.mark.parametrize("kind", ["failed", "solved", "flat", "unscored"])
@@ -50,11 +63,11 @@ def test_it_is_said_once(caplog):
 
 @pytest.mark.parametrize("situation", ["", "unpaid", "cut_off", "not_finite", "unscored", "no_gradient"])
 def test_facts_of_the_log_are_told_once(caplog, situation):
-    alarm, state = FactAlarm({}, Rule("accuracy"), {}), TrainerState()
+    alarm, state = Alarm(ARGS, {}, Rule("accuracy"), {}), TrainerState()
     for entry in simulate(situation):
         state.log_history.append(entry)
         state.global_step = entry["step"]
-        alarm.on_log(ARGS, state, None)
+        alarm.on_log(None, state, None)
     assert len(caplog.records) == (situation != "")
 
 

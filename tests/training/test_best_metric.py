@@ -128,35 +128,20 @@ def test_every_metric_of_an_evaluation_can_be_named_and_of_rewards_no_other(trai
     for metric in logged | {one.removeprefix("eval_") for one in logged}:
         with pytest.raises(OSError, match="nothing"):  # the model would load
             name(metric)
-    losses = "eval_easy_loss, eval_hard_loss" if kind == "sets" else "eval_loss"
     wrong = ["eval_rewards/boxed", "rewards/boxd/mean", "eval_rewards/boxed/max", *(["eval_loss"] * (kind == "sets"))]
-    for metric in wrong:
-        with pytest.raises(ValueError) as caught:
-            name(metric)
-        assert str(caught.value) == (
-            f"metric_for_best_model must be a metric of the evaluation; got {metric!r}. Set it to one of "
-            f"eval_rewards/foreseen/mean, eval_rewards/plain/mean, eval_rewards/boxed/mean, eval_reward, {losses}, or "
-            f"to another metric that is logged with eval_ in front."
-        )
-    with pytest.raises(
-        ValueError, match="must be a metric of the evaluation; got 'boxed'. Set it to one of eval_rewards"
-    ):
-        name("boxed", boxed() + tags("a"))
+    losses = "eval_easy_loss, eval_hard_loss" if kind == "sets" else "eval_loss"
+    for metric, given in [*((metric, rewards) for metric in wrong), ("boxed", boxed() + tags("a"))]:
+        with pytest.raises(ValueError, match=f"got '{metric}'. Set it to one of .* eval_reward, {losses}"):
+            name(metric, given)
 
 
 def test_names_of_rewards_that_are_not_known_are_checked_when_training_begins(train):
-    with pytest.raises(
-        ValueError, match="got 'rewards/Gam/mean'. Set it to one of eval_rewards/Game/mean, eval_reward, "
-    ):
+    with pytest.raises(ValueError, match="got 'rewards/Gam/mean'. Set it to one of eval_rewards/Game/mean, eval_rew"):
         train(None, metric_for_best_model="rewards/Gam/mean", **BEST)
 
 
 @pytest.mark.parametrize("options", [BEST | {"model": "/nothing"}, ASKED["stop"]])
 def test_with_several_evaluation_sets_the_metric_must_be_named(train, options):
-    with pytest.raises(ValueError) as caught:
+    said = r"must be named, .* those of the last one \('hard'\) count. Set it to one of .* eval_easy_loss, eval_hard_loss, or"
+    with pytest.raises(ValueError, match=said):
         train(boxed(), held_out=SETS["sets"], **options)
-    assert str(caught.value) == (
-        "With several evaluation sets, metric_for_best_model must be named, since TRL logs the rewards of all sets under "
-        "the same names, and those of the last one ('hard') count. Set it to one of eval_rewards/boxed/mean, eval_reward, "
-        "eval_easy_loss, eval_hard_loss, or pass one set."
-    )

@@ -6,12 +6,12 @@ import signal
 import subprocess
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from helpers.runs import small_config
 from trl_grpo_rewards import FilteredGRPOTrainer, code, demo, reward
-from trl_grpo_rewards.checks import check
 from trl_grpo_rewards.cli.main import main
 from trl_grpo_rewards.programs.row_verdicts import MODULES
 from trl_grpo_rewards.records import read_records
@@ -105,39 +105,10 @@ def test_a_step_goes_on_beside_bombs(tmp_path):
     assert any(score == 1 for record in records for score in record["rewards"]["code"])
 
 
-@pytest.mark.slow
-def test_the_check_of_the_bundled_task():
-    found = check(code(), demo.programs())
-    assert [fault for one in found for fault in one.faults] == []
-    (examined,) = [one for one in found if one.title == "the dataset, as 'code' reads it"]
-    assert "64 of 64 solutions of the dataset pass their tests" in examined.lines
-    (dry_run,) = [one for one in found if one.title.startswith("a dry run")]
-    assert any(
-        line.startswith("1 * code") and line.split()[3:6] == ["1.000", "0.000", "0.000"] for line in dry_run.lines
-    )
-
-
-@pytest.mark.slow
-def test_the_check_finds_a_wrong_dataset():
-    data = demo.programs().map(lambda row: {"solution": "def f(x): return 'wrong'"})
-    faults = [fault for one in check(code(), data) for fault in one.faults]
-    assert any("64 of 64 rows have a solution that fails" in fault for fault in faults)
-    faults = [fault for one in check(code(tests="solution"), data) for fault in one.faults]
-    assert any("cannot be read" in fault for fault in faults)
-
-
 def test_the_asynchronous_trainer_scores_groups_in_threads():
-    """It calls rewards with columns only, one group at a time, from several threads."""
-    value, results = code(), []
-    row = demo.programs("test")[0]
+    """It calls rewards with columns only, one group at a time."""
+    row, value = demo.programs("test")[0], code()
     blocks = [f"```python\n{row['solution']}\n```", "```python\ndef f(x): return x\n```"]
-
-    def score():
-        results.append(value(prompts=[row["prompt"]] * 2, completions=blocks, tests=[row["tests"]] * 2))
-
-    threads = [threading.Thread(target=score) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert results == [[1.0, 0.0]] * 6
+    group = {"prompts": [row["prompt"]] * 2, "completions": blocks, "tests": [row["tests"]] * 2}
+    with ThreadPoolExecutor(6) as threads:
+        assert [*threads.map(lambda _: value(**group), range(6))] == [[1.0, 0.0]] * 6

@@ -12,7 +12,6 @@ from trl_grpo_rewards.records.fields import Completion, drop_infinite
 from trl_grpo_rewards.training.groups import (
     Generation,
     ScoredGroups,
-    add_columns,
     align_columns,
     build_groups,
     clear_dead_rows,
@@ -35,11 +34,6 @@ def test_spread():
     rows = [[0.7, 0.7, 0.7], [0.0, 1.0, nan], [nan, 0.5, nan], [nan, nan, nan], [1.0, 1.0 + 5e-7, 1.0]]
     groups = scored_groups([[[score] for score in row] for row in rows], [1.0])
     assert groups.spreads.tolist() == pytest.approx([0.0, 1.0, 0.0, 0.0, 5e-7], abs=1e-7)
-
-
-def test_total_counts_none_as_zero_beside_a_score():
-    groups = scored_groups([[[1.0, 2.0], [nan, 2.0], [1.0, nan], [nan, nan]]], [1.0, 0.5])
-    assert groups.totals.flatten().tolist() == pytest.approx([2.0, 1.0, 1.0, nan], nan_ok=True)
 
 
 def test_signal_shares():
@@ -136,29 +130,14 @@ def test_dead_rows_have_no_log_probabilities_and_no_advantage():
     assert batch["advantages"].tolist() == [0.5, -0.5, 0.0, 7.0] and [*logged] == [9.0, 0.5, -0.5, 0.0, 0.0]
 
 
-def test_fields_of_a_rollout_become_columns():
-    rows = [{"prompt": "a"}, {"prompt": "b"}]
-    add_columns(rows, {"turns": [1, 2], "world": "chess", "few": [3]})
-    assert rows == [
-        {"prompt": "a", "turns": 1, "world": "chess", "few": 3}, {"prompt": "b", "turns": 2, "world": "chess"}
-    ]  # fmt: skip
-
-
-def test_what_rewards_logged_is_split_by_completion():
-    parts = [{}, {}], ["a", "b"], ["x", "y"], [[1], [2]], None, {1}
-    one, other = list_completions(*parts, {"note": ["n", None], "short": ["s"]})
-    assert one == Completion({}, "a", "x", [1], {"lengths": 1, "truncated": False}, {"note": "n"})
-    assert other.logged == {"note": None}
-
-
-def test_the_facts_of_a_completion():
-    lengths = [fact["lengths"] for fact in list_completion_facts([[5, 6, 1], [5, 6], []], None, {1})]
-    assert lengths == [3, 2, 0] and [*list_completion_facts([[5, 6, 1]], [[1, 0, 1]], {1})[0].values()] == [2, False]
-    assert [fact["truncated"] for fact in list_completion_facts([[5, 6, 1], [5, 6], []], None, {1})] == [
-        False,
-        True,
-        True,
+def test_what_rewards_logged_is_split_by_completion_and_tokens_of_tools_are_not_counted():
+    parts = [{}] * 3, ["a"] * 3, ["x"] * 3, [[5, 6, 1], [5, 6], []], [[1, 0, 1], [1, 1], []], {1}
+    logged = {"note": ["n", None, "m"], "short": ["s"]}
+    assert list_completions(*parts, logged) == [
+        Completion({}, "a", "x", ids, {"lengths": length, "truncated": is_cut}, {"note": note})
+        for ids, length, is_cut, note in zip(parts[3], (2, 2, 0), (False, True, True), logged["note"], strict=True)
     ]
+    assert list_completion_facts([[5, 6, 1]], None, {1}) == [{"lengths": 3, "truncated": False}]
 
 
 def test_every_column_of_the_table_has_the_rows_of_all_generations():
@@ -170,11 +149,3 @@ def test_every_column_of_the_table_has_the_rows_of_all_generations():
                 logs["extra"][name].extend(values)
         assert {len(column) for column in logs["extra"].values()} == {len(logs["prompt"])}
     assert [*logs["extra"]["a"]] == [None, None, None, 7, 8] and [*logs["extra"]["b"]] == [4, None, None, None, None]
-
-
-def test_an_error_leaves_the_table_as_it_was():
-    logs = {"prompt": deque("?"), "extra": defaultdict(deque, {"a": deque([1])})}
-    with pytest.raises(KeyError), align_columns(logs, 2):
-        logs["extra"]["a"].extend([2, 3])
-        raise KeyError
-    assert {name: [*column] for name, column in logs["extra"].items()} == {"a": [1]}

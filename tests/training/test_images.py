@@ -21,11 +21,7 @@ UNLIKE = ["qwen2.5-vl", "idefics3", "gemma4"]
 
 
 def rows_of(layout):
-    """
-    Numbers of images of the prompts of two batches: the live rows have two and one in the first, none and one in the second.
-
-    With Idefics3, TRL cannot train on rows without an image next to rows with two.
-    """
+    """Return numbers of images. With Idefics3, TRL cannot train on rows without an image next to rows with two."""
     return (1, 2, 2, 1) if layout == "idefics3" else (0, 2, 1, 1, 1, 0, 2, 1)
 
 

@@ -16,7 +16,7 @@ from helpers.gradients import SGD, train_for_gradients
 from helpers.marks import slow_except
 from helpers.metric_means import compare_means
 from trl_grpo_rewards import FilteredGRPOTrainer
-from trl_grpo_rewards.training.packing import MetricMeans, Packer, Weights, pad_gathered, skip_constant
+from trl_grpo_rewards.training.packing import Packer, skip_constant
 from trl_grpo_rewards.training.trees import Sharing
 
 
@@ -96,78 +96,6 @@ def test_micro_batches_that_keep_their_rows_are_cut_to_their_own_width(accelerat
     assert not any({"live", "loss_scale"} & batch.keys() for batch in batches)
 
 
-def test_prompts_keep_their_padding_where_a_model_takes_no_positions(accelerator):
-    one = part(3, 2, live=[True] * 2)
-    one["prompt_mask"][:, 0] = 0
-    for keeps_positions, width in ((False, 1), (True, 2)):
-        (batch,), *_ = packer(accelerator, keeps_positions=keeps_positions).pack([one])
-        assert batch["prompt_ids"].size(1) == width
-
-
-def test_completions_keep_their_padding_in_batches_from_the_limit_on_also_if_these_are_stacked_again(accelerator):
-    one = part(3, 2, live=[True] * 2)
-    one["prompt_mask"][:, 0] = 0
-    for limit, widths in ((PROMPT + 3, [3, 3]), (PROMPT + 4, [3, 2])):
-        made = packer(accelerator, limit=limit)
-        for batch in (one, made.stack(made.unstack(one))):
-            assert [len(row["completion_ids"]) for row in made.unstack(batch)] == widths
-
-
-def test_ranks_with_fewer_rows_pad_what_is_gathered(accelerator):
-    gathered = []
-    accelerator.gather = lambda value: gathered.append(value) or value
-    own = accelerator.gather
-    with pad_gathered(accelerator, 4):
-        accelerator.gather(torch.tensor([1.0, 2.0]))
-        accelerator.gather(torch.tensor(3.0))
-    with pad_gathered(accelerator, 0):
-        accelerator.gather(torch.tensor([1.0, 2.0]))
-    assert gathered[0].tolist()[:2] == [1.0, 2.0] and gathered[0][2:].isnan().all() and len(gathered[0]) == 4
-    assert gathered[1].item() == 3.0 and gathered[2].tolist() == [1.0, 2.0]
-    assert accelerator.gather is own
-
-
-def test_micro_batches_without_a_live_row_are_silent_and_come_first(accelerator):
-    parts = [part(3, 9, live=[False, False]), part(5, 4, live=[False, True], first=3)]
-    (silent, loud), computed, _ = packer(accelerator).pack_step(parts)
-    assert silent["silent"] and "silent" not in loud
-    assert silent["advantages"].tolist() == [0.0] and silent["completion_ids"].size(1) == 2
-    assert not (silent["completion_mask"] * silent["tool_mask"]).any()
-    assert loud["advantages"].tolist() == [4.0] and computed == 1
-
-
-def test_without_a_live_row_a_filler_is_computed(accelerator):
-    parts = [part(3, 9, live=[False, False]), part(2, 2, live=[False, False])]
-    batches, computed, _ = packer(accelerator).pack_step(parts)
-    assert (computed, len(batches)) == (1, 2) and all(batch["silent"] for batch in batches)
-    assert "padding" not in packer(accelerator).pack(parts)[1]  # nothing is needed
-
-
-@pytest.mark.parametrize("is_drop, expected", [(False, [0.5, 1.0]), (True, [2 / 3, 4 / 3])])
-def test_a_mean_over_rows_gets_the_denominator_of_all_or_of_the_live_rows(accelerator, is_drop, expected):
-    parts = [part(3, 19, live=[True, False]), part(18, 4, live=[True, True])]
-    batches = packed(*parts, accelerator=accelerator, loss_type="grpo", is_drop=is_drop)
-    assert [batch["loss_scale"] for batch in batches] == pytest.approx(expected)
-    # TRL divides by the rows of each micro-batch and by the number of micro-batches: each row weighs the same
-    rows = [batch["advantages"].size(0) for batch in batches]
-    each = {round(batch["loss_scale"] / size / 2, 6) for batch, size in zip(batches, rows, strict=True)}
-    assert each == {round(1 / (3 if is_drop else 4), 6)}
-    assert all("live" not in batch for batch in batches)
-
-
-def test_a_sum_over_tokens_needs_no_factor_unless_a_mean_is_next_to_it_and_rows_are_dropped(accelerator):
-    parts = [part(3, 9, live=[False, False]), part(5, 5, live=[True, True])]
-    for is_drop, scale in ((False, None), (True, 2.0)):  # one of two micro-batches has rows
-        silent, batch = packed(*parts, accelerator=accelerator, has_mean=True, is_drop=is_drop)
-        assert batch.get("loss_scale") == scale and batch["num_items_in_batch"] == 60 * (scale or 1)
-    assert "loss_scale" not in packed(*parts, accelerator=accelerator, is_drop=True)[1]
-
-
-def test_nothing_is_learned_where_all_rows_are_dropped(accelerator):
-    batches = packed(part(3, 9, live=[False, False]), accelerator=accelerator, is_drop=True)
-    assert [batch["loss_scale"] for batch in batches] == [0.0]
-
-
 def test_a_constant_loss_has_no_backward_pass():
     ran = []
     weight = torch.ones((), requires_grad=True)
@@ -235,13 +163,6 @@ def test_each_token_gets_what_the_model_says_of_it_and_padding_gets_0(lengths, b
     assert len(computed) <= math.ceil(len(lengths) / batch_size)  # no more passes than TRL
 
 
-def test_no_row_takes_no_pass():
-    ids = torch.ones(3, 4, dtype=torch.long)
-    batch = {"input_ids": ids, "attention_mask": ids, "logits_to_keep": 2}
-    (logps, *_), counts = score_rows(lambda *args, **batch: 1 / 0, batch, [])
-    assert logps.shape == (3, 2) and logps.isnan().all() and counts == [0, 0, 12, 12]
-
-
 # --- what is logged
 
 
@@ -283,26 +204,3 @@ def test_without_dead_groups_rows_of_equal_lengths_have_the_means_of_trl(config,
     assert len(names) == 5
     for one, other in zip(ours[:-1], trl[:-1], strict=True):
         assert [one[name] for name in names] == pytest.approx([other[name] for name in names], rel=1e-6, abs=1e-6)
-
-
-def test_means_begin_again_when_they_were_logged():
-    means, metrics = MetricMeans(has_sequence_ratios=True), {}
-    for weights, values in (
-        (Weights(3, 1, 1, 2.0), (1.0, 0.5, 8.0)),
-        (Weights(1, 2), (5.0, 1.0, 2.0)),
-        (Weights(0, 0), (9.0,) * 3),
-    ):
-        with means.weigh(metrics, weights):
-            for name, value in zip(("kl", "vespo/phi_seq_mean", "policy_loss"), values, strict=True):
-                metrics.setdefault(name, []).append(value)
-    assert metrics == {
-        "kl": [2.0],
-        "vespo/phi_seq_mean": [pytest.approx(2 / 3)],
-        "policy_loss": [pytest.approx(19 / 4)],
-    }
-    metrics["kl"].clear()
-    with means.weigh(metrics, Weights(2, 1)):
-        metrics["kl"].append(7.0)
-    with means.weigh(metrics, None):
-        metrics["entropy"] = [4.0, 5.0]  # of an evaluation, or without packing
-    assert metrics["kl"] == [7.0] and metrics["entropy"] == [4.0, 5.0]

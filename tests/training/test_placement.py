@@ -83,16 +83,6 @@ def test_the_order_of_the_rows_does_not_matter(sizes, random):
     assert cost(random.sample(sizes, len(sizes))) == cost(sizes)
 
 
-def test_rows_that_do_not_fit_otherwise_make_a_micro_batch_larger():
-    assert plan_micro_batches([Size(1, 9)] * 4, 20, 1, 4) == [[0, 1, 2, 3]]
-    assert plan_micro_batches([], 20, 1, 4) == []
-
-
-def test_short_rows_go_many_to_a_micro_batch():
-    sizes = [Size(2, 98)] + [Size(2, 10)] * 8
-    assert [*map(len, plan_micro_batches(sizes, 200, 9, 9))] == [1, 8]
-
-
 def test_long_tailed_rows_are_hardly_padded():
     """On average, at most 1.10 tokens are computed for each one that is needed. TRL makes all rows as wide as the longest."""
     rng, needed, computed, of_trl = random.Random(0), 0, 0, 0

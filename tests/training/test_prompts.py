@@ -6,7 +6,6 @@ from zlib import crc32
 import numpy as np
 import pytest
 from datasets import Dataset
-from trl.trainer.utils import RepeatSampler
 
 from helpers.models import save_layer
 from helpers.runs import get_metric, train_and_read
@@ -17,9 +16,7 @@ from trl_grpo_rewards.records.files import read_records
 from trl_grpo_rewards.training.prompts import (
     MAX_SKIPS,
     PromptStream,
-    SelectiveSampler,
     SelectiveStream,
-    build_sampler,
     read_prior,
 )
 
@@ -180,24 +177,21 @@ def test_an_earlier_run_is_a_prior(config, problems):
     for place, row in enumerate(problems.select(range(8))):
         mine = [one["rewards"]["boxed"] for one in records if one["prompt_id"] == hash_prompt(row["prompt"])]
         assert given[place] == pytest.approx(np.mean(mine))
-    with pytest.raises(
-        ValueError, match="must have pass rates of the dataset's prompts; it has none for all 3 of them"
-    ):
+    with pytest.raises(ValueError, match="must have pass rates of the dataset's prompts; it has none for all 3 of"):
         read_prior(trainer.args.output_dir, DATA)
+
+
+RATE = "Row 0 of the column '{}' must be a pass rate from 0 to 1, .*; got {}. Divide percentages"
 
 
 @pytest.mark.parametrize(
     "prior, said",
     [
-        (
-            "percent",
-            r"Row 0 of the column 'percent' must be a pass rate from 0 to 1, .*; got 10.0. Divide percentages",
-        ),
-        ("prompt", "Row 0 of the column 'prompt' must be a pass rate from 0 to 1, .*; got 'a'. Divide .* as numbers"),
+        ("percent", RATE.format("percent", "10.0")), ("prompt", RATE.format("prompt", "'a'")),
         ("empty", "selective_prior='empty' must have pass rates .*; it has none for all 3 of them. Choose another"),
         ("level", "'level' must be a column of the dataset or the output folder .* are 'empty', 'percent'.* Correct"),
     ],
-)
+)  # fmt: skip
 def test_a_prior_that_cannot_be_used_is_refused(prior, said):
     with pytest.raises(ValueError, match=said):
         read_prior(prior, DATA)
@@ -231,10 +225,3 @@ def test_a_run_draws_prompts_that_teach(config):
     assert np.mean(dead[1]) < 0.7 * np.mean(dead[0])
     assert max(get_metric(trainer, "skipped_prompts")[-16:]) > 0
     assert {line["prompt_id"] for line in lines} == {hash_prompt(row["prompt"]) for row in data}
-
-
-def test_only_a_selective_stream_replaces_the_sampler():
-    repeated = RepeatSampler(range(8), 2, 4, 3, True, seed=5)
-    assert build_sampler(repeated, None) is build_sampler(repeated, PromptStream(8, 0)) is repeated
-    selective = build_sampler(repeated, SelectiveStream(8, 0, True, 2))
-    assert isinstance(selective, SelectiveSampler) and len(selective) == len(repeated) == len([*selective])

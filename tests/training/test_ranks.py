@@ -189,7 +189,7 @@ def test_both_ranks_compare_the_totals_and_the_terms_of_weight_0_of_all_rows(fol
     total += 0 * relative() + 0 * compared()
     trainer = trainer_of(FilteredGRPOTrainer, folder, total, model=demo.MODEL, max_steps=3, log_completions=True)
     trainer.train()
-    found = {name: [*steps] for name, steps in trainer._parting_alarm.steps.items()}
+    found = {name: [*steps] for name, steps in trainer._alarm.points.items()}
     assert gather(found) == [found, found] and [*found] == ["relative", "compared"]
     assert all([len(scores) for _, _, scores in steps] == [12] * 3 for steps in found.values())
     assert all(len({*shares}) == 1 for shares in in_groups(read_table(trainer)["share"]))

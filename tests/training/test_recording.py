@@ -13,7 +13,7 @@ from transformers import TrainerCallback, TrainerControl, TrainerState
 
 from helpers.ranks import run_on_forked_ranks
 from helpers.reward_functions import all_dead
-from helpers.runs import small_config, train_and_read
+from helpers.runs import train_and_read
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, parse, reward, tags
 from trl_grpo_rewards.files import find_last_checkpoint
 from trl_grpo_rewards.records.dead_groups import Rule
@@ -43,7 +43,7 @@ def recorder(config):
     recorder.thread.shutdown()
 
 
-def sample(prompts: str = "aabb", rank: int = 0, ranks: int = 1) -> Generation:
+def sample(prompts: str = "aabb") -> Generation:
     """A generation with two completions of each prompt."""
     completions = [
         Completion(
@@ -51,11 +51,11 @@ def sample(prompts: str = "aabb", rank: int = 0, ranks: int = 1) -> Generation:
         )
         for place, prompt in enumerate(prompts)
     ]
-    rewards = torch.tensor([[1.0, 0.5], [0.0, math.nan]]).repeat(ranks * len(prompts) // 2, 1).view(-1, 2, 2)
+    rewards = torch.tensor([[1.0, 0.5], [0.0, math.nan]]).repeat(len(prompts) // 2, 1).view(-1, 2, 2)
     keys = torch.arange(rewards.shape[0] * 2).view(-1, 2)
     rule = Rule("boxed", "each", 0.25, "row")
     groups = ScoredGroups(rewards, ["boxed", "tags"], torch.tensor([1.0, 0.5]), rule, keys)
-    return Generation(completions, groups, rank)
+    return Generation(completions, groups, 0)
 
 
 def record(recorder: Recorder, generation: Generation) -> list[dict]:
@@ -101,54 +101,21 @@ def test_without_threads_records_are_written_at_once_and_only_once(recorder, mon
     assert steps(recorder) == [1, 2, 3]
 
 
-def test_the_main_process_writes_the_groups_of_all_ranks(tmp_path):
-    def write(rank: int) -> list[tuple]:
-        (folder := tmp_path / str(rank)).mkdir()
-        recorder = Recorder(small_config(folder))
-        recorder.record(1, sample(["aa", "bb"][rank], rank, ranks=2), [0.5, -0.5] * 2)
-        recorder.flush()
-        return [
-            (one["prompt"], one["completions"], one["columns"]) for one in read_if_any(Path(recorder.args.output_dir))
-        ]
-
-    one, other = run_on_forked_ranks(write)
-    texts = ["text 0", "text 1"]
-    assert one == [("a", texts, {"solution": "aa"}), ("b", texts, {"solution": "bb"})] and other == []
-
-
-def read_if_any(folder: Path) -> list[dict]:
-    return [*read_records(folder)] if (folder / "groups").exists() else []
-
-
-def test_a_step_ends_when_its_records_are_on_disk(recorder):
-    may_go_on = threading.Event()
-
-    def records():
-        yield RECORD
-        may_go_on.wait(30)
-        yield RECORD
-
-    recorder.write(1, records())
-    threading.Timer(0.1, may_go_on.set).start()
-    end_step(recorder)
-    assert may_go_on.is_set() and steps(recorder) == [1, 1] and recorder.writing is None
-
-
-def test_the_thread_works_on_one_generation_at_a_time(recorder):
+def test_one_generation_is_written_at_a_time_and_a_step_ends_when_its_records_are_on_disk(recorder):
     may_go_on, order = threading.Event(), []
 
-    def records(step, wait):
+    def records(step):
         order.append(step)
-        may_go_on.wait(30 * wait)
+        may_go_on.wait(30)
         order.append(step)
         yield RECORD
 
-    recorder.write(1, records(1, wait=True))
+    recorder.write(1, records(1))
     threading.Timer(0.1, may_go_on.set).start()
-    recorder.write(2, records(2, wait=False))
+    recorder.write(2, records(2))
     assert order[:2] == [1, 1]  # the second call returned only after the first generation was written
-    recorder.flush()
-    assert order == [1, 1, 2, 2] and steps(recorder) == [1, 2]
+    end_step(recorder)
+    assert order == [1, 1, 2, 2] and steps(recorder) == [1, 2] and recorder.writing is None
 
 
 def test_a_record_that_cannot_be_made_is_logged_once_and_counted(recorder, caplog):

@@ -14,8 +14,7 @@ from helpers.models import save_layer
 from helpers.reward_functions import all_dead, first_summand, live_if_odd, mostly_dead
 from helpers.runs import get_metric, read_contents
 from trl_grpo_rewards import FilteredGRPOTrainer
-from trl_grpo_rewards.training.prompts import PLACE_COLUMN, PromptStream, SelectiveStream
-from trl_grpo_rewards.training.resampling import draw_others, draw_rows
+from trl_grpo_rewards.training.prompts import PLACE_COLUMN, PromptStream, SelectiveStream, draw_others, draw_rows
 
 
 class Parts(TrainerCallback):

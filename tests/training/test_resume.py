@@ -217,9 +217,7 @@ def test_a_checkpoint_that_cannot_be_resumed_is_refused_before_it_is_read(config
             f"'{whole}/checkpoint-1' is not a complete checkpoint: it has no optimizer.pt and no scheduler.pt, which "
             f"save_only_model leaves out. Start a new run from its weights."
         )
-    with pytest.raises(
-        CheckpointMismatch, match="must be the folder of a checkpoint, or True for the last one; there is"
-    ):
+    with pytest.raises(CheckpointMismatch, match="must be the folder of a checkpoint, or True for the last one; ther"):
         train_small(config, data, "nowhere", max_steps=2, output_dir=whole, **options)
     shutil.copytree(f"{whole}/checkpoint-1", f"{whole}/checkpoint-3")
     Path(whole, "checkpoint-1", "optimizer.pt").touch()
@@ -231,9 +229,7 @@ def test_a_checkpoint_that_cannot_be_resumed_is_refused_before_it_is_read(config
 def test_a_checkpoint_of_deepspeed_is_refused_without_it(config, problems, tmp_path):
     (tmp_path / "checkpoint-1" / "global_step1").mkdir(parents=True)
     (tmp_path / "checkpoint-1" / "trainer_state.json").write_text("{}")
-    with pytest.raises(
-        CheckpointMismatch, match="no scheduler.pt, which only a run with DeepSpeed can do without. Sta"
-    ):
+    with pytest.raises(CheckpointMismatch, match="no scheduler.pt, which only a run with DeepSpeed can do without. S"):
         train_small(config, problems, f"{tmp_path}/checkpoint-1")
 
 

@@ -130,30 +130,6 @@ def test_a_row_has_no_padding_and_knows_its_place_in_the_batch_of_trl():
     assert [row["prompt_width"] for row in unstack(stack(rows[:1], 0))] == [3]  # also where it is stacked alone
 
 
-def test_phi_of_vespo_does_not_depend_on_the_padding():
-    """VESPO sums the logarithm of the ratio over all columns, so that a padding of 0 is worth e^-18 a column."""
-    one = {
-        "prompt_ids": torch.ones(1, 3, dtype=torch.long),
-        "prompt_mask": torch.ones(1, 3, dtype=torch.long),
-        "completion_ids": torch.ones(1, 10, dtype=torch.long),
-        "completion_mask": torch.ones(1, 10, dtype=torch.long),
-        "advantages": torch.ones(1),
-        "importance_sampling_ratio": torch.full((1, 10), 1.01),
-    }
-    other = {
-        **one,
-        **{key: torch.ones(1, 20, dtype=value.dtype) for key, value in one.items() if value.size(-1) == 10},
-    }
-    whole = stack(unstack(one) + unstack(other), 0)
-
-    def phi(batch):
-        mask = batch["completion_mask"]
-        ratio = batch["importance_sampling_ratio"]
-        return GRPOTrainer.get_gamma_weights(batch["advantages"][:, None], torch.zeros(mask.shape), mask, ratio)
-
-    assert torch.allclose(phi(whole), torch.cat([phi(one), phi(other)]))
-
-
 def test_an_unknown_key_is_named(config, problems, monkeypatch):
     plain = GRPOTrainer._generate_and_score_completions
     monkeypatch.setattr(

@@ -119,9 +119,7 @@ def forget_rows(self, plain, inputs):
 @pytest.mark.parametrize("change", [forget_rows, lambda *args: {}], ids=["fewer rows", "none of TRL's"])
 def test_another_number_of_rows_is_one_sentence(config, problems, change):
     cls = subclass(FilteredGRPOTrainer, "_generate_and_score_completions", change)
-    with pytest.raises(
-        ValueError, match=r"^Changed\._generate_and_score_completions must call the method that it overrid"
-    ):
+    with pytest.raises(ValueError, match=r"^Changed\._generate_and_score_completions must call the method that it ov"):
         train_for_gradients(cls, config, problems, [half_dead])
 
 

@@ -5,11 +5,10 @@ import math
 import pytest
 import torch
 from datasets import Dataset
-from transformers import AutoTokenizer, Qwen3Config, Qwen3ForSequenceClassification
+from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 from trl import GRPOConfig
 
-from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, gate, keywords, length, reward, tags
-from trl_grpo_rewards.records import read_records
+from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, gate, length, reward, tags
 from trl_grpo_rewards.records.signs import Signs
 from trl_grpo_rewards.records.symptoms import judge
 from trl_grpo_rewards.texts import completion_text
@@ -70,16 +69,8 @@ def test_the_worked_examples_of_the_sources(config, problems, size):
 
 def test_a_reward_model_stands_beside_ours_in_one_tuple(config, problems, tmp_path):
     tokenizer = AutoTokenizer.from_pretrained(demo.MODEL)
-    options = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2}
-    shape = Qwen3Config(
-        vocab_size=len(tokenizer),
-        num_key_value_heads=2,
-        head_dim=16,
-        num_labels=1,
-        pad_token_id=tokenizer.pad_token_id,
-        **options,
-    )
-    Qwen3ForSequenceClassification(shape).save_pretrained(tmp_path / "judge-of-taste")
+    shape = AutoConfig.from_pretrained(demo.MODEL, num_labels=1, pad_token_id=tokenizer.pad_token_id)
+    AutoModelForSequenceClassification.from_config(shape).save_pretrained(tmp_path / "judge-of-taste")
     tokenizer.save_pretrained(tmp_path / "judge-of-taste")
     rewards = boxed(evaluated=True), str(tmp_path / "judge-of-taste")
     trainer = trained(config, problems, rewards, num_generations=8, reward_weights=[1.0, 0.5])
@@ -92,16 +83,6 @@ def test_a_reward_model_stands_beside_ours_in_one_tuple(config, problems, tmp_pa
 def normalised(rewards):
     rewards = torch.tensor(rewards)
     return ((rewards - rewards.mean()) / (rewards.std() + 1e-4)).tolist()
-
-
-def test_groups_of_equal_rewards_give_no_gradient(config, problems):
-    options = {"per_device_train_batch_size": 12, "max_steps": 2, "learning_rate": 0.1, "weight_decay": 0.0}
-    trainer = trained(config, problems, scripted(*[0.0] * 4, *[0.7] * 4, *[1.0] * 4), **options)
-    fresh = FilteredGRPOTrainer(demo.MODEL, scripted(), args=config(), train_dataset=problems).model.state_dict()
-    assert logged(trainer, "grad_norm") == [0.0, 0.0]
-    assert all(torch.equal(tensor, fresh[name]) for name, tensor in trainer.model.state_dict().items())
-    assert logged(trainer, "groups/rows_computed") == [1.0, 1.0]
-    assert logged(trainer, "groups/rows_kept") == [0.0, 0.0]
 
 
 def test_the_metrics_of_every_kind_of_group(config, problems, caplog):
@@ -142,23 +123,6 @@ def test_a_sum_is_unpacked_into_functions_and_weights(config, problems):
 @reward
 async def counted(completion: str) -> float:
     return float(len(completion))
-
-
-@reward
-def watched(completion: str, trainer_state, log_metric, log_extra) -> float:
-    log_metric("step", trainer_state.global_step)
-    log_extra("size", len(completion))
-    return 0.0
-
-
-def test_asynchronous_rewards_and_hooks_work_in_the_trainer(config, problems):
-    total = counted() + watched() + gate(counted(name="gated"), by=keywords(any=("1",)))
-    trainer = trained(config, problems, total, max_steps=2)
-    assert logged(trainer, "watched/step") == [0.0, 1.0]
-    assert [len(completion_text(completion)) for completion in trainer._logs["completion"]] == list(
-        trainer._logs["extra"]["watched/size"]
-    )
-    assert logged(trainer, "rewards/counted/mean")[0] > 0
 
 
 @reward
@@ -213,38 +177,6 @@ def test_without_args_the_defaults_name_the_run(problems, monkeypatch, tmp_path)
     monkeypatch.chdir(tmp_path)
     trainer = FilteredGRPOTrainer(demo.MODEL, boxed(), train_dataset=problems)
     assert trainer.args.output_dir == "model-GRPO" and trainer.zero_variance == "skip"
-
-
-@pytest.mark.slow
-def test_the_outcome_reward_may_decide_which_groups_are_dead(config, problems):
-    right = [1, 1, 1, 1, 0, 0, 0, 0]
-    rewards = [scripted(*right), scripted(*range(8))]
-    rewards[0].__name__, rewards[1].__name__ = "right", "long"
-    for outcome, dead in (("right", 1.0), ("long", 0.0)):
-        options = {"zero_variance": "drop", "zero_variance_by": "outcome", "outcome_reward": outcome}
-        trainer = trained(config, problems, rewards, **options)
-        assert logged(trainer, "groups/dead") == [dead]
-        assert [advantage == 0 for advantage in advantages(trainer)] == [bool(dead)] * 8
-    assert logged(trainer, "groups/solved") == [0.0] and logged(trainer, "groups/resample_rounds") == []
-
-
-def test_the_outcome_reward_need_not_be_the_first_term(config, problems, caplog):
-    trainer = trained(config, problems, 0.5 * stylishness() + rightness(), selective=True)
-    assert logged(trainer, "groups/solved") == [1.0] and logged(trainer, "groups/dead") == [1.0]
-    record, *_ = read_records(trainer.args.output_dir)
-    assert record["outcome_reward"] == "rightness" and record["outcome"] == "solved"
-    assert (record["dead_by"], record["tolerance"]) == ("total", 1e-6)
-    assert not [record for record in caplog.records if record.name == "trl_grpo_rewards.training.validation"]
-
-
-@reward(outcome=True)
-def rightness(completion: str) -> float:
-    return 1.0
-
-
-@reward
-def stylishness(completion: str) -> float:
-    return 0.0
 
 
 def test_arguments_are_checked_before_the_model_loads(config, problems):

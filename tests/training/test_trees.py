@@ -186,11 +186,7 @@ QUICK = ["dense", "mistral", "gemma2", "gpt_oss", "lfm2", "falcon, ALiBi"]
 
 
 def compare(name: str, implementation: str | None = None, change=None, **changes) -> tuple[bool, str]:
-    """
-    Return whether a model shares tokens, and the fault that is found if it does, with these changes of it or of sharing.
-
-    Two of four rows are equal, and the others begin alike.
-    """
+    """Return whether a model shares tokens, and the fault that is found if it does, with changes of it or of sharing."""
     rng, model = random.Random(0), build_model(name, vocab_size=97, pad_token_id=0, eos_token_id=1, bos_token_id=1)
     prompt, one, other, third = (rng.choices(range(3, 90), k=length) for length in (13, 5, 9, 4))
     model.float().set_experts_implementation("eager")

@@ -48,20 +48,13 @@ def test_the_trainer_warns_once_of_solutions_that_cannot_be_read(config, caplog)
     assert "checks.check(rewards, dataset)" in said
 
 
-@pytest.mark.parametrize(
-    "rewards, dataset",
-    [
-        ([boxed()], DATA),
-        ([boxed(solution="gold")], DATA),
-        ([tags("a"), plain], Dataset.from_dict({"prompt": ["a"], "solution": ["Tom has 48 apples."]})),
-        (plain, DATA),
-        ([boxed()], None),
-        ([boxed()], IterableDataset.from_generator(lambda: iter([{"prompt": "a", "solution": "Tom has 4 apples."}]))),
-    ],
-    ids=["readable", "no such column", "no reader", "one function", "no dataset", "a stream"],
-)
-def test_nothing_is_said_of_what_can_be_read_or_is_not_read(rewards, dataset, caplog):
-    warn_of_unreadable_values(rewards, dataset)
+def test_nothing_is_said_of_what_can_be_read_or_is_not_read(caplog):
+    unreadable = {"prompt": "a", "solution": "Tom has 48 apples."}
+    for rewards, dataset in (
+        ([boxed(), boxed(solution="gold")], DATA), (plain, DATA), ([boxed()], None),
+        ([tags("a"), plain], Dataset.from_list([unreadable])), ([boxed()], IterableDataset.from_generator(lambda: iter([unreadable]))),
+    ):  # fmt: skip
+        warn_of_unreadable_values(rewards, dataset)
     assert not caplog.records
 
 
@@ -84,9 +77,7 @@ def test_rewards_are_built_and_have_names_of_their_own():
     for sound in (boxed(), [boxed(), plain, "org/model", "org/model"], plain, None, []):
         check_rewards(sound)
     for factory in (boxed, [plain, boxed]):
-        with pytest.raises(
-            TypeError, match=r"^reward_funcs contains the reward factory 'boxed' .* Call it with its opt"
-        ):
+        with pytest.raises(TypeError, match=r"^reward_funcs contains the reward factory 'boxed' .* Call it with its"):
             check_rewards(factory)
     some, define = functools.partial(plain), "Rename one of them: .* A function without options is named by its def"
     anonymous = [lambda completions, **columns: 1.0, lambda completions, **columns: 2.0]
@@ -122,22 +113,15 @@ def test_a_judge_next_to_other_rewards_is_warned_about(config, problems, caplog,
 
 
 def test_the_outcome_is_the_reward_that_is_named_or_registered_or_first():
-    rewards = [plain, tags("a"), exact(), boxed()]
-    names = ["plain", "tags", "exact", "boxed"]
-    assert [find_outcome(name, names, rewards) for name in (None, "boxed", "plain")] == [2, 3, 0]
-    assert find_outcome(None, names[:2], rewards[:2]) == 0
+    rewards, names = [plain, tags("a"), exact(), boxed()], ["plain", "tags", "exact", "boxed"]
+    for name, place in ((None, 2), ("boxed", 3), ("plain", 0)):
+        assert find_outcome(name, names, rewards) == place
     for weights, outcome in (([1, 1, 0, 1], 3), ([0, 1, 0, 0], 2), ([0, 1], 1), ([0, 0], 0)):  # of weight 0 come last
-        count = len(weights)
-        assert find_outcome(None, names[:count], rewards[:count], weights=weights) == outcome
-        assert find_outcome("plain", names[:count], rewards[:count], weights=weights) == 0
+        assert find_outcome(None, names, rewards[: len(weights)], weights=weights) == outcome
     for weights, outcome in (([1, 1, 1, 1], 2), ([1, 1, 0, 1], 3)):  # the last one is of an environment
         assert find_outcome(None, [*names[:3], "Game"], [*rewards[:3], plain], 3, weights) == outcome
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(ValueError, match="outcome_reward='boxxed' must be the name of a reward; the rewards are 'pla"):
         find_outcome("boxxed", names, rewards)
-    assert str(caught.value) == (
-        "outcome_reward='boxxed' must be the name of a reward; the rewards are 'plain', 'tags', 'exact', 'boxed'. "
-        "Set it to one of these names."
-    )
 
 
 def test_the_name_of_the_outcome_is_checked_once_all_names_are_known(config):
@@ -149,21 +133,16 @@ def test_the_name_of_the_outcome_is_checked_once_all_names_are_known(config):
         check_named_options(config(outcome_reward=name), rewards, None, world)  # TRL names these when it loads them
 
 
-@pytest.mark.parametrize(
-    "options, rewards, said",
-    [
-        ({"selective": True}, [plain, tags("a")], "selective=True draws prompts by how many of their completions are"),
-        ({"zero_variance": "drop", "zero_variance_by": "outcome"}, [plain], "zero_variance_by='outcome' decides which"),
-        ({"selective": True}, [plain, boxed()], None), ({}, [plain], None),
-    ],
-)  # fmt: skip
-def test_an_option_that_needs_an_outcome_warns_if_there_is_none(config, caplog, options, rewards, said):
-    warn_without_outcome(config(**options), rewards, "plain")
-    messages = [record.message for record in caplog.records]
-    assert len(messages) == (said is not None)
-    assert all(
-        text.startswith(said) and "The first one, 'plain', is used. Set outcome_reward to" in text for text in messages
-    )
+def test_an_option_that_needs_an_outcome_warns_if_there_is_none(config, caplog):
+    by_outcome = {"zero_variance": "drop", "zero_variance_by": "outcome"}
+    for options, rewards in (({"selective": True}, [plain, tags("a")]), (by_outcome, [plain])):
+        warn_without_outcome(config(**options), rewards, "plain")
+        (said,) = caplog.messages
+        assert f"{[*options][-1]}=" in said and "The first one, 'plain', is used. Set outcome_reward to" in said
+        caplog.clear()
+    warn_without_outcome(config(selective=True), [plain, boxed()], "plain")
+    warn_without_outcome(config(), [plain], "plain")
+    assert not caplog.records
 
 
 # --- datasets ---------------------------------------------------------------------------------------------------------
@@ -200,9 +179,7 @@ def test_a_dataset_that_would_train_no_step_is_refused_before_the_model_loads(co
 def test_a_reference_model_needs_a_name(config, problems):
     model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(demo.MODEL))
     model.config._name_or_path = ""
-    with pytest.raises(
-        ValueError, match=r"beta=0.1 needs a reference model.* Save it and pass the folder: model.save_"
-    ):
+    with pytest.raises(ValueError, match=r"beta=0.1 needs a reference model.* Save it and pass the folder: model.sav"):
         FilteredGRPOTrainer(model, boxed(), config(beta=0.1), problems)
 
 
@@ -242,9 +219,7 @@ def test_a_plain_function_without_the_names_of_trl_is_found_before_the_model_loa
         return [1.0] * len(completions)
 
     check_rewards([adapted, max, as_trl_calls_it])
-    with pytest.raises(
-        TypeError, match=r"reward_funcs contains the class 'Adapter' .* Make an object of it: Adapter\(...\)"
-    ):
+    with pytest.raises(TypeError, match=r"reward_funcs contains the class 'Adapter' .* Make an object of it: Adapter"):
         FilteredGRPOTrainer("no/model", [boxed(), Adapter], config(), problems)
     with pytest.raises(TypeError, match="reward_funcs contains the plain function 'forgot' .* Put @reward above it"):
         FilteredGRPOTrainer("no/model", [boxed(), forgot], config(), problems)

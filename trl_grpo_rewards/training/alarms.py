@@ -1,4 +1,4 @@
-"""Warnings about a run, which one callback also ends: nothing is learned, or what is learned is not what a witness sees."""
+"""Warnings about a run: nothing is learned, or what is learned is not what a witness sees. One callback also ends the run."""
 
 import logging
 from collections import defaultdict, deque
@@ -8,7 +8,7 @@ from typing import Any
 
 from transformers import TrainerCallback, TrainerControl, TrainerState
 
-from ..records.dead_groups import GroupKind, Rule, count_lessons
+from ..records.dead_groups import Rule, count_lessons
 from ..records.signs import Parting, Point, Signs, find_parting
 from ..records.symptoms import FACTS, judge
 from .config import FilteredGRPOConfig
@@ -24,55 +24,26 @@ HOPELESS = ("dead", "not_finite", "held_out_fall")
 """The rules whose warnings end a run."""
 
 
-class FactAlarm(TrainerCallback):
-    """Warns once of each fact that the report would warn of, given the `metrics` that TRL collects until it logs them."""
+class Alarm(TrainerCallback):
+    """Warns once of each fact that the report would warn of, and of each witness that does not rise while the total does."""
 
-    def __init__(self, metrics: Mapping[str, list[float]], rule: Rule, weights: dict[str, float]) -> None:
-        self.metrics, self.outcome, self.weights = metrics, rule.outcome_reward, weights
+    def __init__(
+        self, args: FilteredGRPOConfig, metrics: Mapping[str, list[float]], rule: Rule, weights: dict[str, float]
+    ) -> None:
+        self.args, self.outcome, self.weights = args, rule.outcome_reward, weights
+        self.metrics = metrics  # those that TRL collects until it logs them
         self.groups: deque[dict[str, Any]] = deque(maxlen=MAX_STEPS)
-        self.told: set[str] = set()
-
-    def observe(self, step: int, size: int, kinds: list[GroupKind], by_outcome: list[GroupKind]) -> None:
-        """Add the groups of a step, with their number of completions. `by_outcome` is as for `count_lessons`."""
-        lessons, dead = count_lessons(kinds, by_outcome), 1 - kinds.count("live") / len(kinds)
-        entry = {"first": step, "step": step, "completions": size * len(kinds), "groups/dead": dead}
-        self.groups.append({**entry, "lessons": lessons})
-
-    def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
-        known = {name: [value for value in values if value == value] for name, values in self.metrics.items()}
-        entry = {name: fmean(values) for name, values in known.items() if values}
-        self.judge([*state.log_history, {**entry, "step": state.global_step}], args)
-
-    def on_log(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
-        self.judge(state.log_history, args)
-
-    def judge(self, log: list[dict[str, Any]], args: Any) -> None:
-        """Log the facts that are new."""
-        if args.process_index:
-            return
-        since = self.groups[0]["first"] - 1 if self.groups else 0  # a resumed run is judged by its own steps
-        signs = Signs(log[-MAX_STEPS:], list(self.groups), since=since, outcome=self.outcome, weights=self.weights)
-        for name, found in judge(signs, FACTS).items():
-            if found and name not in self.told:
-                self.told.add(name)
-                logger.warning(
-                    f"{found[0].title}. {found[0].details} To read the groups, run trl-grpo-rewards report "
-                    f"{args.output_dir}."
-                )
-
-
-class PartingAlarm:
-    """Warns once of each reward of weight 0, a witness, that does not rise while the total does."""
-
-    def __init__(self, args: FilteredGRPOConfig) -> None:
-        self.args = args
-        self.steps: dict[str, deque[tuple[int, list[float], list[float]]]] = defaultdict(
+        self.points: dict[str, deque[tuple[int, list[float], list[float]]]] = defaultdict(
             lambda: deque(maxlen=MAX_STEPS)
         )
         self.partings: dict[str, Parting] = {}
+        self.told: set[str] = set()
 
     def observe(self, step: int, groups: ScoredGroups) -> dict[str, float]:
-        """Compare the groups that were sampled in a step with those before, and return the metrics about partings."""
+        """Add the groups that were sampled in a step, and return the metrics about partings."""
+        lessons, dead = count_lessons(groups.kinds, groups.kinds_by_outcome), 1 - groups.live.double().mean().item()
+        entry = {"first": step, "step": step, "completions": groups.totals.numel(), "groups/dead": dead}
+        self.groups.append({**entry, "lessons": lessons})
         for place in (groups.weights == 0).nonzero().flatten().tolist():
             name, scores, totals = groups.names[place], groups.rewards[..., place], groups.totals
             is_known = scores.isfinite() & totals.isfinite()
@@ -82,22 +53,42 @@ class PartingAlarm:
 
     def compare(self, name: str, step: int, totals: list[float], scores: list[float]) -> None:
         """Add totals and scores by a witness of the same completions, and look for the step at which they part."""
-        steps = self.steps[name]
-        if not steps or steps[-1][0] != step:
-            steps.append((step, [], []))
-        steps[-1][1].extend(totals)
-        steps[-1][2].extend(scores)
-        found = find_parting([Point(one, fmean(paid), fmean(seen)) for one, paid, seen in steps])
-        if found is None:
+        points = self.points[name]
+        if not points or points[-1][0] != step:
+            points.append((step, [], []))
+        points[-1][1].extend(totals)
+        points[-1][2].extend(scores)
+        if (found := find_parting([Point(one, fmean(paid), fmean(seen)) for one, paid, seen in points])) is None:
             return
         self.partings[name] = found
+        self.warn(
+            f"The total parts from {name!r}, which has weight 0, at about step {found.since}: until step {found.seen}, "
+            f"the total went from {found.trained[0]:.2f} to {found.trained[1]:.2f}, and {name!r} from "
+            f"{found.witness[0]:.2f} to {found.witness[1]:.2f}. The model may have found what pays without being better. "
+            f"Read the completions of the records from step {found.since} on."
+        )
+
+    def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        known = {name: [value for value in values if value == value] for name, values in self.metrics.items()}
+        entry = {name: fmean(values) for name, values in known.items() if values}
+        self.judge([*state.log_history, {**entry, "step": state.global_step}])
+
+    def on_log(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        self.judge(state.log_history)
+
+    def judge(self, log: list[dict[str, Any]]) -> None:
+        """Log the facts that are new."""
+        since = self.groups[0]["first"] - 1 if self.groups else 0  # a resumed run is judged by its own steps
+        signs = Signs(log[-MAX_STEPS:], list(self.groups), since=since, outcome=self.outcome, weights=self.weights)
+        for name, found in judge(signs, FACTS).items() if self.args.process_index == 0 else ():
+            if found and name not in self.told:
+                self.told.add(name)
+                remedy = f"To read the groups, run trl-grpo-rewards report {self.args.output_dir}."
+                self.warn(f"{found[0].title}. {found[0].details} {remedy}")
+
+    def warn(self, text: str) -> None:
         if self.args.process_index == 0:
-            logger.warning(
-                f"The total parts from {name!r}, which has weight 0, at about step {found.since}: until step {found.seen}, "
-                f"the total went from {found.trained[0]:.2f} to {found.trained[1]:.2f}, and {name!r} from "
-                f"{found.witness[0]:.2f} to {found.witness[1]:.2f}. The model may have found what pays without being better. "
-                f"Read the completions of the records from step {found.since} on."
-            )
+            logger.warning(text)
 
 
 class StopOnWarning(TrainerCallback):

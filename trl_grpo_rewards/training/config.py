@@ -3,18 +3,14 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 from trl import GRPOConfig
 
 from ..records.dead_groups import Rule
-
-
-ROW_MEANS = ("grpo", "sapo", "dr_grpo", "luspo")
-"""Losses that divide by the number of rows in the micro-batch."""
-
-TOKEN_MEANS = ("dapo", "cispo", "vespo")
-"""Losses that divide by the number of tokens in the generation batch, which stays the same when rows are left out."""
+from .zero_variance import ROW_MEANS as ROW_MEANS
+from .zero_variance import list_obstacles as list_obstacles
+from .zero_variance import resolve_zero_variance
 
 
 class Unnamed(str):
@@ -163,101 +159,40 @@ def check_config(args: FilteredGRPOConfig, changes: Mapping[str, str] = {}) -> N
             f"FilteredGRPOTrainer requires args of type FilteredGRPOConfig; got {type(args).__name__}. "
             f"Write FilteredGRPOConfig(...) with the same arguments."
         )
-    loss, order, scale, way = (
-        *map(changes.get, ("loss", "order")),
-        args.scale_rewards,
-        args.multi_objective_aggregation,
+    loss, order, mode, scale = changes.get("loss"), changes.get("order"), args.zero_variance, args.scale_rewards
+    way, rounds, by = args.multi_objective_aggregation, args.max_resample_rounds, args.zero_variance_by
+    leaves_out = f"max_resample_rounds={rounds}" if rounds else f"zero_variance_by={by!r}" if by != "total" else ""
+    faults = (
+        (
+            rounds and (scale == "batch" or way == "normalize_then_sum"),
+            f"max_resample_rounds={rounds} samples a batch in several rounds, but scale_rewards={scale!r} with "
+            f"multi_objective_aggregation={way!r} scales rewards by the whole batch. Set scale_rewards to 'group' or "
+            f"'none' and multi_objective_aggregation to 'sum_then_normalize', or max_resample_rounds=0.",
+        ),
+        (
+            args.selective_prior is not None and not args.selective,
+            f"selective_prior={args.selective_prior!r} requires selective=True; got selective=False. Set selective=True, "
+            f"or leave out selective_prior.",
+        ),
+        (
+            args.selective and order,
+            f"selective=True chooses the order of prompts, but {order} chooses it, too. Set selective=False, or remove it.",
+        ),
+        (
+            (loss or not args.packing) and mode in ("skip", "drop"),
+            f"{f'The loss of {loss}' if loss else 'packing=False'} keeps TRL's micro-batches, but zero_variance={mode!r} "
+            f"takes rows out of them. Set {'' if loss else 'packing=True, or '}zero_variance='keep'.",
+        ),
+        (
+            leaves_out and mode != "drop",
+            f"{leaves_out} leaves out groups that TRL would train on, but zero_variance={mode!r} keeps TRL's objective. "
+            f"Set zero_variance='drop'.",
+        ),
     )
-    fault = ""
-    for name, default in (("zero_variance_by", "total"), ("max_resample_rounds", 0)):
-        if args.zero_variance != "drop" and getattr(args, name) != default:
-            fault = (
-                f"{name}={getattr(args, name)!r} leaves out groups that TRL would train on, but "
-                f"zero_variance={args.zero_variance!r} keeps TRL's objective. Set zero_variance='drop'."
-            )
-    if (loss or not args.packing) and args.zero_variance in ("skip", "drop"):
-        fault = (
-            f"{f'The loss of {loss}' if loss else 'packing=False'} keeps TRL's micro-batches, but "
-            f"zero_variance={args.zero_variance!r} takes rows out of them. Set {'' if loss else 'packing=True, or '}"
-            f"zero_variance='keep'."
-        )
-    if args.selective and order:
-        fault = f"selective=True chooses the order of prompts, but {order} chooses it, too. Set selective=False, or remove it."
-    if args.selective_prior is not None and not args.selective:
-        fault = (
-            f"selective_prior={args.selective_prior!r} requires selective=True; got selective=False. Set selective=True, or "
-            f"leave out selective_prior."
-        )
-    if args.max_resample_rounds and (scale == "batch" or way == "normalize_then_sum"):
-        fault = (
-            f"max_resample_rounds={args.max_resample_rounds} samples a batch in several rounds, but scale_rewards={scale!r} "
-            f"with multi_objective_aggregation={way!r} scales rewards by the whole batch. Set scale_rewards to 'group' or "
-            f"'none' and multi_objective_aggregation to 'sum_then_normalize', or max_resample_rounds=0."
-        )
-    if fault:
-        raise ValueError(fault)
+    for is_at_odds, said in faults:
+        if is_at_odds:
+            raise ValueError(said)
     resolve_zero_variance(args)
-
-
-class Obstacle(NamedTuple):
-    """A part of the objective that gives dead groups a gradient, so leaving them out would change the objective."""
-
-    what: str
-    remedy: str  # the options that switch it off
-    reason: str = ""  # why "drop" cannot leave it to live rows, if it cannot
-    is_of_micro_batch: bool = True  # defined over each of TRL's micro-batches, so that rows cannot change places
-
-
-def list_obstacles(args: FilteredGRPOConfig, has_aux_loss: bool = False) -> list[Obstacle]:
-    """Return the parts of the objective with which `"skip"` would change TRL's gradient."""
-    loss, quantile, losses = f"loss_type={args.loss_type!r}", args.top_entropy_quantile, ROW_MEANS + TOKEN_MEANS
-    short = "micro-batches have rows of similar lengths, so a token of a short row would weigh more"
-    by_rows = f"{loss} weights a micro-batch with all that is in its loss by its number of rows, unlike {TOKEN_MEANS}"
-    reason = by_rows if args.loss_type in ROW_MEANS else ""
-    if_adaptive = "use_adaptive_entropy=True needs the entropy of each step, and a step may have no completion left"
-    is_adaptive, is_entropic = args.use_adaptive_entropy, args.entropy_coef != 0 or args.use_adaptive_entropy
-    no_entropy = "entropy_coef=0.0 and use_adaptive_entropy=False"
-    table = (
-        (args.loss_type not in losses, f"the denominator of {loss}", f"loss_type to one of {losses}", short),
-        (args.beta != 0, f"the KL term (beta={args.beta})", "beta=0.0", "", False),
-        (is_entropic, "the entropy bonus", no_entropy, if_adaptive if is_adaptive else reason),
-        (quantile < 1, f"the threshold of top_entropy_quantile={quantile}", "top_entropy_quantile=1.0"),
-        (has_aux_loss, "the load-balancing loss of a mixture of experts", "router_aux_loss_coef=0.0", reason),
-    )
-    return [Obstacle(*own) for is_set, *own in table if is_set]
-
-
-def resolve_zero_variance(
-    args: FilteredGRPOConfig, has_aux_loss: bool = False, own_loss: str | None = None
-) -> tuple[str, str]:
-    """Return what happens to dead groups (`"skip"`, `"drop"` or `"keep"`), and why `"auto"` keeps them, if it does."""
-    if not args.packing:
-        return "keep", ""
-    if own_loss:
-        return "keep", f"{own_loss} changes the loss, so TRL's micro-batches and dead groups are kept (packing=False)."
-    obstacles, mode = list_obstacles(args, has_aux_loss), args.zero_variance
-    if mode == "keep" or not obstacles:
-        return "skip" if mode == "auto" else mode, ""
-    what, remedy, _, is_of_micro_batch = obstacles[0]
-    undropped = next((one for one in obstacles if one.reason), None)
-    drop = "" if undropped else " zero_variance='drop' to leave them out of the objective and save their passes,"
-    rows = " It is defined over each of TRL's micro-batches, which therefore keep their rows." * is_of_micro_batch
-    if mode == "auto":
-        return "keep", (
-            f"zero_variance='auto' keeps TRL's behaviour: {what} gives groups of equal rewards a gradient.{rows} Set"
-            f"{drop}{' or' * bool(drop)} {remedy} to save their passes and keep TRL's gradient."
-        )
-    if mode == "skip":
-        raise ValueError(
-            f"zero_variance='skip' leaves groups of equal rewards out of the update, but {what} gives them a gradient, so "
-            f"the objective would change. Set zero_variance='keep' to train on them as TRL does,{drop} or {remedy}."
-        )
-    if undropped:
-        raise ValueError(
-            f"zero_variance='drop' cannot leave {undropped.what} to live rows: {undropped.reason}. Set {undropped.remedy}, or "
-            f"zero_variance='keep'."
-        )
-    return mode, ""
 
 
 def build_rule(args: FilteredGRPOConfig, outcome_reward: str) -> Rule:

@@ -1,21 +1,27 @@
-"""The order in which prompts are drawn, and selective drawing: prompts whose groups are likely to be live come more often."""
+"""Which prompts are sampled: their order, selective drawing of those that teach, and resampling in place of dead groups."""
 
 import math
 import zlib
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
 import torch
+from accelerate import Accelerator
 from accelerate.utils import gather_object
+from torch import Tensor
 from torch.utils.data import Dataset, Sampler
 
 from ..errors import CheckpointMismatch
 from ..records.fields import hash_prompt, make_readable
 from ..records.files import find_record_files, read_records
 from .config import FilteredGRPOConfig
+from .groups import Generation
+from .placement import copy_row, spread_groups
+from .rows import TensorBatch, TensorRow
 
 
 PLACE_COLUMN = "trl_grpo_rewards_place"
@@ -45,6 +51,7 @@ class PromptStream:
         self.position, self.epoch = 0, -1
         self.skipped = 0.0  # share of rows that were skipped in the last draw
         self.has_prompts = True
+        self.drawn: list[np.ndarray] = []  # the batches of this epoch, if the sampler is not TRL's
 
     def draw(self, count: int) -> list[int]:
         """Return the next rows."""
@@ -71,7 +78,8 @@ class PromptStream:
 
     def save(self, folder: Path, at_end: bool) -> None:
         """Write the state to a checkpoint. `at_end` says whether an epoch has just ended."""
-        np.savez(folder / STATE_FILE, **self.get_state())
+        drawn = np.array([] if at_end else self.drawn, np.int32)
+        np.savez(folder / STATE_FILE, drawn=drawn, **self.get_state())
 
     def load(self, folder: Path) -> None:
         """Restore the state of a checkpoint, if there is one: a run that drew no prompts itself has written none."""
@@ -112,7 +120,6 @@ class SelectiveStream(PromptStream):
             self.counts += PRIOR_WEIGHT * np.nan_to_num([prior, 1 - prior])
         self.pool = np.ones(2)  # right and wrong shares of groups of all prompts
         self.skips = np.zeros(size, np.uint8)  # in a row
-        self.drawn: list[np.ndarray] = []  # the batches of this epoch
         self.is_resumed = False
 
     def draw(self, count: int) -> list[int]:
@@ -166,10 +173,6 @@ class SelectiveStream(PromptStream):
             self.counts, self.pool, self.skips = state["counts"], state["pool"], state["skips"]
             self.drawn, self.is_resumed = [*state["drawn"]], True
 
-    def save(self, folder: Path, at_end: bool) -> None:
-        drawn = np.array([] if at_end else self.drawn, np.int32)
-        np.savez(folder / STATE_FILE, drawn=drawn, **self.get_state())
-
 
 class PlacedRows(Dataset[dict[str, Any]]):
     """Rows of a dataset with their index in it. The dataset is not rewritten, even if it is shuffled or filtered."""
@@ -210,13 +213,115 @@ def build_prompts(
     args: FilteredGRPOConfig, dataset: Any, prior: np.ndarray | None, has_prompts: bool
 ) -> PromptStream | None:
     """Return the stream that a run draws prompts from, or None if TRL alone draws them. `prior` is from [`read_prior`]."""
-    if args.selective:
-        return SelectiveStream(len(dataset), args.seed + 1, args.shuffle_dataset, args.num_generations, prior)
-    if not args.max_resample_rounds:
+    if not (args.selective or args.max_resample_rounds):
         return None
-    stream = PromptStream(len(dataset), args.seed + 1, args.shuffle_dataset)
+    order = len(dataset), args.seed + 1, args.shuffle_dataset
+    stream = SelectiveStream(*order, args.num_generations, prior) if args.selective else PromptStream(*order)
     stream.has_prompts = has_prompts  # otherwise, an environment gives another prompt for a row each time
     return stream
+
+
+class Resampler:
+    """
+    Replaces the dead groups of each batch, first with live groups that the step before had sampled beyond its own batch.
+
+    These are kept only if TRL computes log-probabilities when it samples, by which the loss weights them. All ranks take part.
+    """
+
+    def __init__(self, trainer: Any, prompts: PromptStream) -> None:
+        self.trainer, self.prompts, self.packer = trainer, prompts, trainer._packer
+        self.accelerator: Accelerator = trainer.accelerator
+        self.surplus = list[tuple[int, list[TensorRow]]]()  # prompts of groups, and the rows of them on this rank
+
+    def fill(
+        self, output: TensorBatch, generation: Generation, asked: set[int]
+    ) -> tuple[TensorBatch, Tensor, dict[str, float]]:
+        """Return the batch without dead groups, whether each row is live, and what is logged. `asked` is not asked again."""
+        live, rows = generation.live_groups, generation.live
+        wanted, alive, sampled, rounds = len(live), int(live.sum()), len(live), 0
+        first = self.packer.unstack(output)
+        kept = [row for row, is_live in zip(first, rows.tolist(), strict=True) if is_live]
+        known, self.surplus = [one for one in self.surplus if one[0] not in asked], []
+        carried = known[: wanted - alive]
+        kept += [row for _, own in carried for row in own]
+        asked = asked.union(prompt for prompt, _ in carried)
+        found = alive + len(carried)
+        while found < wanted and rounds < self.trainer.args.max_resample_rounds:
+            missing = wanted - found
+            count = min(math.ceil(missing * (sampled + 1) / (alive + 1)), wanted)  # expected to fill the batch
+            data, size = self.trainer.train_dataset, self.trainer.num_generations
+            inputs = draw_rows(self.prompts, data, count, size, self.accelerator, avoid=asked)
+            if not inputs:
+                break
+            more, generation, prompts = self.trainer._sample(inputs)
+            live = generation.live_groups
+            used, fresh = live & (live.cumsum(0) <= missing), self.packer.unstack(more)
+            kept += select_rows_of(fresh, generation, used)
+            for place in (live & ~used).nonzero().flatten() if "old_per_token_logps" in fresh[0] else ():
+                one = torch.zeros_like(live).index_fill(0, place, True)
+                self.surplus.append((prompts[place], [*map(copy_row, select_rows_of(fresh, generation, one))]))
+            alive, sampled, rounds = alive + int(live.sum()), sampled + len(live), rounds + 1
+            found += int(used.sum())
+            asked |= {*prompts}
+        logged: dict[str, float] = {"resample_rounds": rounds, "carried_over": len(carried)}
+        if len(carried) + rounds == 0:
+            return output, rows, logged
+        # TRL's micro-batches need as many rows on each rank.
+        kept = spread_groups([[row] for row in kept], [1] * len(kept), self.accelerator)
+        whole = self.packer.stack(kept + first[:1] * (len(first) - len(kept)))
+        return whole, torch.arange(len(first), device=rows.device) < len(kept), logged
+
+    def save(self, folder: Path) -> None:
+        """Write the groups that are kept for the next step to a checkpoint. Every rank writes its own rows."""
+        torch.save(self.surplus, folder / self._file)
+
+    def load(self, folder: Path) -> None:
+        """Restore the groups of a checkpoint. They are left out unless every rank has the same ones. Every rank must call this."""
+        path = folder / self._file
+        kind = self.accelerator.device.type  # a rank of several on the CPU has the device cpu:0, which is not restored
+        self.surplus = torch.load(path, map_location=kind, weights_only=True) if path.exists() else []
+        if len({*gather_object([str([prompt for prompt, _ in self.surplus])])}) > 1:
+            self.surplus = []
+
+    @property
+    def _file(self) -> str:
+        """Name of the file in a checkpoint. A run with another number of ranks does not find it."""
+        return f"surplus_{self.accelerator.process_index}_of_{self.accelerator.num_processes}.pt"
+
+
+def select_rows_of(rows: list[TensorRow], generation: Generation, groups: Tensor) -> list[TensorRow]:
+    """Return the rows of this rank that belong to the groups. `groups`: (groups,)"""
+    return [row for row, is_in in zip(rows, generation.find_rows(groups).tolist(), strict=True) if is_in]
+
+
+def draw_rows(
+    stream: PromptStream,
+    dataset: Any,
+    count: int,
+    num_generations: int,
+    accelerator: Accelerator,
+    avoid: Collection[int] = (),
+) -> list[dict[str, Any]]:
+    """Draw `count` prompts or a few more on all ranks, so that each gets as many rows, and return the rows of this rank."""
+    ranks = accelerator.num_processes
+    step = ranks // math.gcd(ranks, num_generations)
+    drawn = draw_others(stream, math.ceil(count / step) * step, avoid)
+    places = [place for place in drawn[: len(drawn) // step * step] for _ in range(num_generations)]
+    share = len(places) // ranks
+    first = accelerator.process_index * share
+    return [{**dataset[place], PLACE_COLUMN: place} for place in places[first : first + share]]
+
+
+def draw_others(stream: PromptStream, count: int, avoid: Collection[int]) -> list[int]:
+    """Return up to `count` rows that are not among those to avoid, each once. Fewer if the rows begin anew."""
+    rows, before, tried = list[int](), stream.position, 0
+    while len(rows) < count and stream.position - before < stream.size:
+        (row,) = stream.draw(1)
+        tried += 1
+        if row not in rows and (row not in avoid or not stream.has_prompts):
+            rows.append(row)
+    stream.skipped = 1.0 - tried / (stream.position - before) if tried else 0.0
+    return rows
 
 
 def read_prior(prior: str | None, dataset: Any) -> np.ndarray | None:
@@ -246,23 +351,21 @@ def check_rate(value: Any, place: str) -> float:
     """Return a pass rate, or NaN if the value is missing."""
     if value is None or value != value:
         return math.nan
-    if isinstance(value, (int, float)) and 0 <= value <= 1:
-        return float(value)
-    raise ValueError(
-        f"{place} must be a pass rate from 0 to 1, or None if it is not known; got {value!r}. Divide percentages by 100, and "
-        f"write numbers as numbers."
-    )
+    if not isinstance(value, (int, float)) or not 0 <= value <= 1:
+        raise ValueError(
+            f"{place} must be a pass rate from 0 to 1, or None if it is not known; got {value!r}. Divide percentages by "
+            f"100, and write numbers as numbers."
+        )
+    return float(value)
 
 
 def read_pass_rates(folder: str) -> dict[str, float]:
     """Return the share of right completions of each prompt in the records of a run, by the prompt's id."""
     find_record_files(folder)  # raises FileNotFoundError
-    right, scored = Counter[str](), Counter[str]()
+    outcomes = defaultdict[str, list[bool]](list)
     for record in read_records(folder):
         rewards = record["rewards"]
         scores = rewards.get(record.get("outcome_reward"), next(iter(rewards.values()), []))
-        known = [score for score in scores if score is not None]
         prompt = record.get("dataset_prompt_id", record["prompt_id"])
-        right[prompt] += sum(score >= 1 for score in known)
-        scored[prompt] += len(known)
-    return {prompt: right[prompt] / count for prompt, count in scored.items() if count}
+        outcomes[prompt] += [score >= 1 for score in scores if score is not None]
+    return {prompt: fmean(right) for prompt, right in outcomes.items() if right}

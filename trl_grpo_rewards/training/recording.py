@@ -1,10 +1,9 @@
 """What a run writes for its report: a record of each group, its log, its description, and the facts of its model card."""
 
-import functools
 import logging
 import platform
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -20,7 +19,7 @@ from ..distributed import rank_index, world_size
 from ..expressions import Reward, add
 from ..faults import show_rows
 from ..files import replace_file
-from ..function_rewards import FunctionReward, find_functions
+from ..function_rewards import find_functions
 from ..records.fields import CompletionFields, describe_completions, describe_groups
 from ..records.files import GroupWriter
 from ..records.runs import LogWriter, list_facts, write_run
@@ -35,9 +34,6 @@ PACKAGES = ("trl_grpo_rewards", "trl", "transformers", "torch", "datasets", "acc
 
 VERSION = 2
 """Version of a description. From 2 on, the log counts a prompt that its group needs once, and before once for each row."""
-
-find_version = functools.cache(version)
-"""The version of a package that is installed. Its metadata is read once in a process."""
 
 SECRET = re.compile(r"(^|_)(token|key|password|secret)$", re.IGNORECASE)
 """Names of nested options whose values are hidden, such as `model_init_kwargs["token"]`. TRL hides only its own options."""
@@ -124,21 +120,14 @@ def gather_fields(completions: list[CompletionFields] | None) -> list[Completion
     return None if parts and None in parts else [one for part in parts or () for one in part or ()]
 
 
-def describe_run(
-    reward_funcs: Sequence[Any],
-    names: Sequence[str],
-    weights: Sequence[float] | None,
-    args: Any,
-    model: Any,
-    dataset: Any,
-    eval_dataset: Any = None,
-) -> dict[str, Any]:
+def describe_run(trainer: Any, weights: Sequence[float] | None) -> dict[str, Any]:
     """Return the description of a run as JSON can hold it, without secrets. `weights` are those of the first rewards."""
-    weights = [*(weights or ())]
-    weights += [1.0] * (len(reward_funcs) - len(weights))
-    rewards = [function for function in reward_funcs if isinstance(function, Reward)]
-    held_out = eval_dataset if isinstance(eval_dataset, dict) else {"": eval_dataset}
-    is_expression = len(rewards) == len(reward_funcs) > 0
+    functions, names, args = trainer.reward_funcs, trainer.reward_func_names, trainer.args
+    weights = [*(weights or ()), *[1.0] * len(functions)][: len(functions)]
+    rewards = [function for function in functions if isinstance(function, Reward)]
+    used = [one for reward in rewards for one in find_functions(reward)]
+    held_out = trainer.eval_dataset if isinstance(trainer.eval_dataset, dict) else {"": trainer.eval_dataset}
+    is_expression = len(rewards) == len(functions) > 0
     if is_expression:
         text = str(add(tuple(zip(weights, rewards, strict=True))))
     else:
@@ -147,26 +136,24 @@ def describe_run(
         "version": VERSION,
         "rewards": text,
         "is_expression": is_expression,
-        "modules": sorted({*list_reward_modules(rewards)}),
-        "model": model.config._name_or_path or type(model).__name__,
-        "dataset": describe_dataset(dataset),
+        "modules": sorted({one.factory.__module__ for one in used if one.factory.is_foreign}),
+        "model": trainer.model.config._name_or_path or type(trainer.model).__name__,
+        "dataset": describe_dataset(trainer.train_dataset),
         "held_out": {name: len(part) for name, part in held_out.items() if hasattr(part, "__len__")},
         "options": {name: hide_secrets(value) for name, value in args.to_dict().items()},
         "ranks": args.world_size,
         "device": torch.cuda.get_device_name(args.device) if args.device.type == "cuda" else args.device.type,
-        "versions": {"python": platform.python_version(), **{name: find_version(name) for name in PACKAGES}},
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
     }
 
 
 def describe_readiness(rewards: Iterable[Any]) -> dict[str, str]:
     """Return how rewards that ask nobody work on this machine, such as how programs are kept in."""
-    functions = (one for reward in rewards if isinstance(reward, Reward) for one in find_functions(reward))
     facts = {}
-    for function in functions:
-        if not function.asks:
-            with suppress(ImportError, OSError, ValueError):  # the first batch raises it, with its remedy
-                if fact := function.ask_trait("ready"):
-                    facts[str(function)] = fact
+    for function in (one for reward in rewards if isinstance(reward, Reward) for one in find_functions(reward)):
+        with suppress(ImportError, OSError, ValueError):  # the first batch raises it, with its remedy
+            if not function.asks and (fact := function.ask_trait("ready")):
+                facts[str(function)] = fact
     return facts
 
 
@@ -180,14 +167,6 @@ def hide_secrets(value: Any) -> Any:
         name: f"<{str(name).upper()}>" if isinstance(inner, str) and SECRET.search(str(name)) else hide_secrets(inner)
         for name, inner in value.items()
     }
-
-
-def list_reward_modules(rewards: Iterable[Reward]) -> Iterator[str]:
-    """Yield the modules outside this package that register the functions of rewards."""
-    for reward in rewards:
-        if isinstance(reward, FunctionReward) and reward.factory.is_foreign:
-            yield reward.factory.__module__
-        yield from list_reward_modules(reward.children)
 
 
 def describe_dataset(dataset: Any) -> dict[str, Any] | None:
@@ -210,13 +189,10 @@ def complete_card(path: Path, run: dict[str, Any], log: list[dict[str, Any]]) ->
     text = path.read_text(encoding="utf-8")
     text = text.replace("[None](https://huggingface.co/None)", f"`{run['model']}`")
     text = text.replace('model="None"', f'model="{path.parent.as_posix()}"')
-    rows = "\n".join(f"| {title} | {format_cell(value)} |" for title, value in list_facts(run, log).items())
-    facts = f"## Training\n\n| | |\n|---|---|\n{rows}\n\n"
+    facts = "## Training\n\n| | |\n|---|---|\n"
+    for title, value in list_facts(run, log).items():
+        cell = " ".join(value.replace("`", "'").replace("|", "\\|").split())
+        facts += f"| {title} | `{cell}` |\n"
     before, heading, after = text.partition("## Quick start")
     with replace_file(path) as file:
-        file.write(f"{before}{facts}{heading}{after}" if heading else f"{text}\n{facts}")
-
-
-def format_cell(value: str) -> str:
-    """Return a text as code in a cell of a Markdown table."""
-    return "`" + " ".join(value.replace("`", "'").replace("|", "\\|").split()) + "`"
+        file.write(f"{before}{facts}\n{heading}{after}" if heading else f"{text}\n{facts}\n")

@@ -19,9 +19,9 @@ from ..batch import GROUP_SIZE
 from ..expressions import Reward, is_outcome
 from ..faults import find_unused_template
 from ..scores import check_rollout
-from .alarms import FactAlarm, PartingAlarm
+from .alarms import Alarm
 from .checkpoints import agree_on_checkpoint, name_metric, resume_order
-from .config import FilteredGRPOConfig, build_rule, check_config, describe_group_size, resolve_zero_variance
+from .config import FilteredGRPOConfig, build_rule, check_config, describe_group_size
 from .groups import (
     Generation,
     ScoredGroups,
@@ -34,13 +34,13 @@ from .groups import (
     mark_text,
 )
 from .packing import LOGPS_ARGUMENTS, Logps, MetricMeans, build_packer, pad_gathered, skip_constant
-from .prompts import PLACE_COLUMN, PlacedRows, SelectiveStream, build_prompts, build_sampler, read_prior
+from .prompts import PLACE_COLUMN, PlacedRows, Resampler, SelectiveStream, build_prompts, build_sampler, read_prior
 from .recording import Recorder, complete_card, describe_run
-from .resampling import Resampler
 from .rows import TensorBatch
 from .trees import Positioned, score_tree
 from .trl_members import check_attributes, check_trl, find_changes, replace_members
 from .validation import check_arguments, check_functions, find_outcome, unpack_rewards, warn_without_outcome
+from .zero_variance import resolve_zero_variance
 
 
 logger = logging.getLogger(__name__)
@@ -119,17 +119,15 @@ class FilteredGRPOTrainer(GRPOTrainer):
         outcome = find_outcome(args.outcome_reward, names, self.reward_funcs, given, self.reward_weights.tolist())
         self._rule = build_rule(args, names[outcome])
         named = dict(zip(names, self.reward_weights.tolist(), strict=True))
-        self._fact_alarm = FactAlarm(self._metrics["train"], self._rule, named)
-        self._parting_alarm = PartingAlarm(args)
+        self._alarm = Alarm(args, self._metrics["train"], self._rule, named)
         is_known = args.outcome_reward or outcome >= given or is_outcome(self.reward_funcs[outcome])
         self._best_metric = f"eval_rewards/{names[outcome]}/mean" if is_known else "eval_reward"
         if not is_known and self.accelerator.is_main_process:
             warn_without_outcome(args, self.reward_funcs, names[outcome])
         exact = weights or args.reward_weights  # TRL's are rounded to float32
-        data = self.train_dataset, self.eval_dataset
-        self.run = describe_run(self.reward_funcs, names, exact, args, self.model, *data)
+        self.run = describe_run(self, exact)
         self._recorder.run, self._recorder.rewards = self.run, self.reward_funcs
-        self.add_callback(self._fact_alarm)
+        self.add_callback(self._alarm)
         self._rows: list[dict[str, Any]] = []  # the dataset rows that TRL samples completions of
         self._generation: Generation | None = None  # from `_generate` until `_sample` takes it
         self._prompts = build_prompts(args, self.train_dataset, prior, has_prompts=train_dataset is not None)
@@ -319,9 +317,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
         if isinstance(self._prompts, SelectiveStream):
             self._log_groups(skipped_prompts=self._prompts.skipped)
             self._prompts.learn(prompts, *generation.groups.count_right())
-        step, groups = self.state.global_step + 1, generation.groups
-        self._fact_alarm.observe(step, groups.size, groups.kinds, groups.kinds_by_outcome)
-        self._log_groups(**self._parting_alarm.observe(step, groups))
+        step = self.state.global_step + 1
+        self._log_groups(**self._alarm.observe(step, generation.groups))
         self._recorder.record(step, generation, self._logs["advantages"])
 
     def _save_rng_state(self, output_dir: str) -> None:

@@ -4,6 +4,7 @@ import inspect
 import logging
 import random
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any
 
 from datasets import Dataset, IterableDataset
@@ -75,9 +76,8 @@ def check_arguments(
     for dataset in (train_dataset, eval_dataset):
         for part in dataset.values() if isinstance(dataset, dict) else [dataset]:
             rows = show_rows(part)
-            for fault in find_column_faults(rows, functions, needs_prompts=not has_world, is_complete=is_complete):
-                raise fault
-            for fault in find_prompt_faults(rows) if is_complete and not has_world else ():
+            faults = find_column_faults(rows, functions, needs_prompts=not has_world, is_complete=is_complete)
+            for fault in chain(faults, find_prompt_faults(rows) if is_complete and not has_world else ()):
                 raise fault
     check_prompts(args, train_dataset, environment_factory)
     for fault in find_size_faults(train_dataset, args):
@@ -125,12 +125,9 @@ def takes_groups(function: Callable) -> bool:
 
 def warn_of_judges(reward_funcs: Any, unscored: str, weights: Sequence[float] | None = None) -> None:
     """Warn that a judge without a verdict counts as 0 in a sum with other rewards. A weight of 0 counts for nothing."""
-    if not isinstance(reward_funcs, list):
-        return
-    weights = weights or [1.0] * len(reward_funcs)
-    trained = [function for function, weight in zip(reward_funcs, weights, strict=False) if weight]
-    is_asking = any(isinstance(function, Reward) and function.asks for function in trained)
-    if unscored == "term" and len(trained) > 1 and is_asking:
+    functions = reward_funcs if isinstance(reward_funcs, list) else []
+    trained = [one for one, weight in zip(functions, weights or [1.0] * len(functions), strict=False) if weight]
+    if unscored == "term" and len(trained) > 1 and any(one.asks for one in list_rewards(trained)):
         logger.warning(
             "The rewards contain a judge and other rewards. If the judge gives no verdict, its term counts as 0, as in "
             "TRL. Set unscored='row' to leave such completions out instead."
@@ -142,19 +139,15 @@ def warn_of_unreadable_values(reward_funcs: Any, dataset: Any) -> None:
     columns = getattr(dataset, "column_names", None)
     if not isinstance(columns, list) or not hasattr(dataset, "__len__"):  # a stream is read in training
         return
-    rows = random.Random(0).sample(range(len(dataset)), min(SAMPLED_ROWS, len(dataset)))
+    sample = dataset.select(random.Random(0).sample(range(len(dataset)), min(SAMPLED_ROWS, len(dataset))))
     for (column, read), name in find_readers(list_rewards(reward_funcs)).items():
-        values = dataset.select(rows)[column] if column in columns else []
-        bad = [
-            value
-            for value, reading in zip(values, read(values), strict=False)
-            if reading.kind in ("not at all", "in part")
-        ]
-        if bad:
+        values = sample[column] if column in columns else []
+        readings = zip(values, read(values), strict=False)
+        if bad := [str(value) for value, reading in readings if reading.kind in ("not at all", "in part")]:
             logger.warning(
                 f"Reward '{name}' cannot read {len(bad)} of {len(values)} sampled values of the column '{column}' as a "
-                f"whole, such as {', '.join(f'{value[:80]!r}' for value in [*dict.fromkeys(map(str, bad))][:3])}. "
-                f"Completions for these rows get no score or a wrong one. To see all of them and what to store instead, run "
+                f"whole, such as {', '.join(f'{value[:80]!r}' for value in [*dict.fromkeys(bad)][:3])}. Completions for "
+                f"these rows get no score or a wrong one. To see all of them and what to store instead, run "
                 f"trl_grpo_rewards.checks.check(rewards, dataset)."
             )
 
@@ -191,13 +184,10 @@ def check_named_options(
 
 def warn_without_outcome(args: FilteredGRPOConfig, reward_funcs: list[Any], name: str) -> None:
     """Warn that an option uses the first reward, of this name, because no reward says which completions are right."""
+    option = "selective=True draws prompts by how many of their completions are right" if args.selective else ""
     if args.zero_variance_by == "outcome":
         option = "zero_variance_by='outcome' decides which groups are dead by their right completions"
-    elif args.selective:
-        option = "selective=True draws prompts by how many of their completions are right"
-    else:
-        return
-    if not any(map(is_outcome, reward_funcs)):
+    if option and not any(map(is_outcome, reward_funcs)):
         logger.warning(
             f"{option}, but no reward is registered as an outcome. The first one, '{name}', is used. Set "
             f"outcome_reward to the reward that says which completions are right, or register that reward with "
@@ -207,11 +197,11 @@ def warn_without_outcome(args: FilteredGRPOConfig, reward_funcs: list[Any], name
 
 def check_prompts(args: FilteredGRPOConfig, dataset: Any, environment_factory: Any = None) -> None:
     """Check that prompts can be drawn from the dataset if an option requires it. An environment may supply them anew."""
-    has_world = dataset is None and environment_factory is not None
-    for name, off in (("selective", False), ("max_resample_rounds", 0))[: 1 if has_world else None]:
-        if getattr(args, name) and not hasattr(dataset, "__len__"):
-            what = "missing" if dataset is None else "a stream"
-            raise ValueError(
-                f"{name}={getattr(args, name)} requires a dataset that can be indexed, but train_dataset is {what}. Pass a "
-                f"dataset that is not a stream, or set {name}={off}."
-            )
+    is_new = dataset is None and environment_factory is not None
+    option = f"selective={args.selective}" if args.selective else f"max_resample_rounds={args.max_resample_rounds}"
+    if (args.selective or (args.max_resample_rounds and not is_new)) and not hasattr(dataset, "__len__"):
+        raise ValueError(
+            f"{option} requires a dataset that can be indexed, but train_dataset is "
+            f"{'missing' if dataset is None else 'a stream'}. Pass a dataset that is not a stream, or set "
+            f"{'selective=False' if args.selective else 'max_resample_rounds=0'}."
+        )
