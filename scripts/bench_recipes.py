@@ -19,7 +19,7 @@ from transformers import PrinterCallback, TrainerCallback
 from trl import GRPOTrainer, get_peft_config
 
 from trl_grpo_rewards.cli.job import choose_model, prepare_job, read_job
-from trl_grpo_rewards.cli.read_ahead import read_ahead
+from trl_grpo_rewards.cli.main import read_ahead
 from trl_grpo_rewards.training.trainer import FilteredGRPOTrainer
 
 

@@ -14,8 +14,7 @@ import trl_grpo_rewards
 from helpers.paths import ROOT
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, boxed, demo, reward
 from trl_grpo_rewards.cli.job import read_job
-from trl_grpo_rewards.cli.main import main
-from trl_grpo_rewards.cli.read_ahead import read_line
+from trl_grpo_rewards.cli.main import main, read_line
 from trl_grpo_rewards.function_rewards import RewardFactory
 from trl_grpo_rewards.records import read_records
 from trl_grpo_rewards.registry import REGISTRY

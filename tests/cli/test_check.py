@@ -1,4 +1,4 @@
-"""`trl-grpo-rewards check` as a user runs it, on a dataset from outside."""
+"""`trl-grpo-rewards check` as a user runs it."""
 
 import json
 import re
@@ -6,27 +6,11 @@ import re
 import pytest
 from datasets import Dataset
 
-from helpers.outside_data import read_outside_data
 from trl_grpo_rewards import demo
 from trl_grpo_rewards.cli.job import describe_sizes
 from trl_grpo_rewards.cli.main import main
 from trl_grpo_rewards.demo import labelled_rewards
 from trl_grpo_rewards.demo.labelled_rewards import LABELLED, MADE
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("column", ["answer", "integers"])
-def test_gsm8k_is_checked(tmp_path, command, column):
-    with (tmp_path / "p.jsonl").open("w") as file:
-        for row in read_outside_data("gsm8k_train.jsonl.gz"):
-            integer = int(row["answer"].rpartition("####")[2].replace(",", ""))
-            solution = integer if column == "integers" else row["answer"]
-            file.write(json.dumps({"question": row["question"], column: solution}) + "\n")
-    given = ["--dataset_name", "json", "--data_files", "p.jsonl", "--prompt_column", "question"]
-    given += ["--solution_column", column, "--model_name_or_path", demo.MODEL, "--output_dir", "out"]
-    run = command("check", *given, "--max_completion_length", "256", "--details")
-    assert run.returncode == 0 and "7,409 read" in run.stdout, run.stdout + run.stderr
-    assert run.stdout.endswith("No fault found.\n") and not (tmp_path / "out").exists()
 
 
 @pytest.mark.slow
@@ -77,13 +61,6 @@ def test_judges_are_asked_on_demand_and_the_number_of_requests_is_said(command, 
     assert any("Use a stronger judge" in text for text in found["warnings"])
 
 
-def test_a_prior_that_the_dataset_lacks_is_named(command):
-    done = command("check", "--selective", "true", "--selective_prior", "nocol")
-    assert done.returncode == 2 and done.stderr.startswith(
-        "error: selective_prior='nocol' must be a column of the dataset"
-    )
-
-
 def test_what_is_held_out_and_the_need_for_a_model_are_said(command, tmp_path):
     rows = [f'{{"prompt": "{n} + {n}?", "solution": "{2 * n}"}}\n' for n in range(19)]
     (tmp_path / "q.jsonl").write_text("".join(rows))
@@ -102,15 +79,6 @@ SOME = ("alone", "last_number", "contains")
 MISSED, ALARM = ("a miss", "attack", MADE["alone"], "numbers"), ("an alarm", "", MADE["contains"], "numbers")
 
 
-@pytest.mark.parametrize("given", ["--rewards boxed()", "--details", "--json --config gsm8k"])
-def test_no_other_option_goes_with_the_self_test(capsys, monkeypatch, given):
-    monkeypatch.setattr(labelled_rewards, "LABELLED", [])
-    with pytest.raises(SystemExit) as ended:
-        main(["check", "--selftest", *given.split()])
-    refused = given.removeprefix("--json ").split()[0]
-    assert ended.value.code == 2 and f"except --json; got {refused}. Leave out either." in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     "more, code, counts", [((), 0, (1, 1, 0, 0, 2)), ((MISSED, ALARM), 1, (1, 2, 1, 1, 3))]
 )  # fmt: skip
@@ -124,12 +92,7 @@ def test_what_is_found_missed_and_a_false_alarm_is_said(monkeypatch, capsys, mor
     with pytest.raises(SystemExit):
         main(["check", "--selftest", "--json"])
     rows = json.loads(capsys.readouterr().out)["selftest"]
-    results = {
-        "alone": "quiet",
-        "last_number": "warned",
-        "contains": "found",
-        "a miss": "missed",
-        "an alarm": "false alarm",
-    }
+    results = {"alone": "quiet", "last_number": "warned", "contains": "found"}
+    results |= {"a miss": "missed", "an alarm": "false alarm"}
     assert all(one["result"] == results[one["reward"]] for one in rows) and len(rows) == 3 + len(more)
     assert "contains()" in next(one["finding"] for one in rows if one["reward"] == "contains")

@@ -1,7 +1,6 @@
 """Datasets from folders and files, and what is said of those that cannot be read."""
 
 import json
-import logging
 import re
 from pathlib import Path
 
@@ -47,24 +46,14 @@ def test_a_bundled_dataset_is_made_by_its_name_and_options():
         load_problems("demo.arithmetic", dataset_config="length=3")
 
 
-@pytest.mark.parametrize(
-    "text, options",
-    [
-        (None, {}),
-        ("size=1000", {"size": 1000}),
-        ("size=10, seed=7,level=hard,share=0.5,shuffle=false", {"size": 10, "seed": 7, "level": "hard", "share": 0.5, "shuffle": False}),
-    ],
-)  # fmt: skip
-def test_options_are_read_from_one_text(text, options):
-    assert read_options(text) == options
-
-
-@pytest.mark.parametrize("text", ["size", "=3", "size=3,,"])
-def test_what_is_no_option_is_refused(text):
-    with pytest.raises(
-        ValueError, match="must be options with values.*Write, for example, --dataset_config size=1000,seed=7"
-    ):
-        read_options(text)
+def test_options_are_read_from_one_text():
+    many = {"size": 10, "seed": 7, "level": "hard", "share": 0.5, "shuffle": False}
+    assert read_options(None) == {} and read_options("size=10, seed=7,level=hard,share=0.5,shuffle=false") == many
+    for text in ("size", "=3", "size=3,,"):
+        with pytest.raises(
+            ValueError, match="must be options with values.*Write, for example, --dataset_config size="
+        ):
+            read_options(text)
 
 
 def test_files_become_conversations_with_a_solution(jsonl):
@@ -114,7 +103,6 @@ def test_a_folder_of_files_and_conversations_are_read_as_they_are(tmp_path):
         ({"solution_column": "gold"}, "no column 'gold' to read solutions from; the dataset has .*Name the column: --solution_column answer"),
         ({"data_files": ["renamed.jsonl"], "solution_column": "gold"}, "the dataset has 'question', 'reply'. Name the column: --solution_column reply"),
         ({"dataset_train_split": "training"}, "has no split 'training'; it has 'train'. Choose one of them: --dataset_train_split train"),
-        ({"eval_prompts": -1}, "eval_prompts must be at least 0; got -1"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_said_with_a_way_out(jsonl, tmp_path, monkeypatch, options, message):
@@ -154,17 +142,6 @@ def test_a_bad_row_of_a_split_is_found_if_the_split_is_used(tmp_path):
     assert len(load_problems(str(tmp_path / "saved"), prompt_column="question", eval_prompts=0)[0]) == 20
     with pytest.raises(ValueError, match="The split 'test' cannot be used. A prompt must .* such as row 21"):
         load_problems(str(tmp_path / "saved"), prompt_column="question")
-
-
-def test_what_datasets_warns_of_is_shown(monkeypatch, caplog):
-    def load(*names, **options):
-        logging.getLogger("datasets.load").warning("Using the latest cached version")
-        return Dataset.from_list(ROWS)
-
-    monkeypatch.setattr("trl_grpo_rewards.cli.datasets.load_dataset", load)
-    monkeypatch.setattr(logging.getLogger("datasets"), "propagate", True)
-    load_problems("someone/problems", prompt_column="question")
-    assert "latest cached version" in caplog.text
 
 
 def test_at_most_a_tenth_of_the_rows_is_held_out_and_a_batch_is_left(tmp_path):
@@ -222,18 +199,15 @@ def test_a_file_in_another_form_is_refused_with_a_remedy(tmp_path, monkeypatch, 
     assert capfd.readouterr().err == ""  # datasets logs errors of its own, and shows bars
 
 
-@pytest.mark.parametrize("start", ["", "\n", "\n\n", "\ufeff"])
-def test_empty_first_lines_and_spaces_in_values_are_read_as_they_are(tmp_path, start):
-    (tmp_path / "a.csv").write_text(f"{start}prompt,solution\nf,    return 1\n\ng,    return 2\n")
-    assert load_problems(str(tmp_path / "a.csv"), eval_prompts=0)[0]["solution"] == ["    return 1", "    return 2"]
-
-
 @pytest.mark.parametrize(
     "content, solution",
     [
+        *((f"{start}prompt,solution\nf,    return 1\n\ng,    return 2\n", "    return 1") for start in ("", "\n", "\n\n", "\ufeff")),
         ('prompt, solution\n"2 + 2, really?", 4\n', "4"), ("\nprompt, solution\n2+2, 4\n", "4"), ("\nprompt;solution\n2+2;4\n", "4"),
     ],
 )  # fmt: skip
-def test_spaces_before_quotes_and_empty_lines_are_no_part_of_a_value(tmp_path, content, solution):
+def test_spaces_in_values_stay_and_those_before_quotes_and_empty_lines_are_no_part_of_a_value(
+    tmp_path, content, solution
+):
     (tmp_path / "a.csv").write_text(content)
     assert str(load_problems(str(tmp_path / "a.csv"), eval_prompts=0)[0]["solution"][0]) == solution

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from transformers.integrations import integration_utils
 
-from trl_grpo_rewards import demo
 from trl_grpo_rewards.cli import train
 
 
@@ -133,21 +132,6 @@ def test_a_reward_that_raises_is_one_sentence(command, problems, tmp_path):
     (tmp_path / "rows.jsonl").write_text('{"prompt": "2 + 2?", "completion": "4", "solution": "4"}\n')
     scored = command("score", "broken()", "rows.jsonl", "--import", "mine_scored")
     assert re.match(raised.replace("my_rewards", "mine_scored"), last_line(scored, code=1))
-
-
-@pytest.mark.slow
-def test_a_checkpoint_of_a_run_with_other_prompts_is_refused(command, problems, tmp_path):
-    line = (
-        f"--solution_column final_answer --max_completion_length 8 --selective true --model_name_or_path {demo.MODEL}"
-    )
-    line += " --per_device_train_batch_size 16 --save_steps 1 --no_check --output_dir"
-    options = [*problems, *line.split()]
-    assert command("train", *options, "first", "--max_steps", 1).returncode == 0
-    (tmp_path / "p.jsonl").write_text("".join((tmp_path / "p.jsonl").read_text().splitlines(keepends=True)[:8]))
-    assert last_line(command("train", *options, "second", "--resume_from_checkpoint", "first/checkpoint-1")) == (
-        "error: The checkpoint in first/checkpoint-1 must be resumed with the 16 prompts that it was "
-        "trained on; the dataset has 8. Load the same dataset, or start a new run from its weights."
-    )
 
 
 def test_text_that_the_output_cannot_hold_is_escaped(tmp_path):

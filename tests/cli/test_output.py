@@ -1,20 +1,11 @@
 """Tables, texts and JSON as the commands print them, whatever a model or a reward has written."""
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from trl_grpo_rewards.cli.console import (
-    cut,
-    format_table,
-    format_texts,
-    keep_stdout_for_json,
-    make_printable,
-    print_json,
-)
+from trl_grpo_rewards.cli.console import cut, format_table, format_texts, make_printable
 
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=200)
@@ -57,13 +48,3 @@ def test_the_first_texts_are_shown_and_it_is_said_where_the_others_are(texts):
     assert all(len(line) <= 80 for line in shown)
     assert sum(line.startswith("fault:") for line in [*shown, last]) == min(len(texts), 5)
     assert (last == f"... and {len(texts) - 5} more: here") == (len(texts) > 5)
-
-
-def test_what_a_reward_prints_does_not_spoil_json(capsys):
-    with keep_stdout_for_json(True):
-        print("noise")
-    print_json({"a": None})
-    out, error = capsys.readouterr()
-    assert json.loads(out) == {"a": None} and error == "noise\n"
-    with pytest.raises(ValueError):
-        print_json({"a": float("nan")})

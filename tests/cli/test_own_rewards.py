@@ -66,10 +66,10 @@ UNPAID = (
 def test_a_right_reward_is_not_refused_and_what_may_be_wrong_is_said(
     command, tmp_path, monkeypatch, rewards, column, values, said
 ):
-    def reach(*arguments):
+    def reach(*arguments, **options):
         raise ValueError("the trainer is built")
 
-    monkeypatch.setattr(train, "build_trainer", reach)
+    monkeypatch.setattr(train, "FilteredGRPOTrainer", reach)
     module = f"own_{rewards[:-2].split()[-1]}"  # a module is imported once
     (tmp_path / f"{module}.py").write_text(MODULE)
     rows = [json.dumps({"prompt": f"({place}) How many?", column: value}) for place, value in enumerate(values)]

@@ -9,8 +9,7 @@ from accelerate.commands.config.config_args import load_config_from_file
 from trl_grpo_rewards import demo, parse
 from trl_grpo_rewards.cli.job import read_job
 from trl_grpo_rewards.cli.job_files import RECIPE_FOLDER, RECIPES
-from trl_grpo_rewards.cli.main import main
-from trl_grpo_rewards.cli.read_ahead import read_line
+from trl_grpo_rewards.cli.main import main, read_line
 
 
 def read(arguments, command="train"):
@@ -61,6 +60,7 @@ def test_modules_are_named_together_or_one_by_one_and_replace_those_of_a_recipe(
         ("import_modules: evil", "imports evil", "--import evil"),
         ("rewards: code(backend='evil:Box')", "runs programs with backend='evil:Box'", "--trust"),
         (r"rewards: 2 * code(backend='\x65vil' ':Box')", "runs programs with backend='evil:Box'", "--trust"),
+        ("rewards: code(False, 2.0, 1024, 10000, 'evil:Box')", "runs programs with backend='evil:Box'", "--trust"),
         ("trust_remote_code: true", "sets trust_remote_code", "--trust"),
         ("model_init_kwargs: {trust_remote_code: true}", "sets trust_remote_code", "--trust"),
         ("env: {A: 1, B: 2}\nimport_modules: [evil]\ntrust: true", "imports evil and sets the environment variables A, B", "--trust"),
@@ -69,7 +69,7 @@ def test_modules_are_named_together_or_one_by_one_and_replace_those_of_a_recipe(
 def test_a_recipe_acts_only_as_far_as_the_command_line_allows(recipe, does, remedy, tmp_path, monkeypatch, command):
     (tmp_path / "evil.py").write_text("open('imported', 'w').close()\n")
     (tmp_path / "it.yaml").write_text(recipe)
-    run = command("check", "--config", "it.yaml")
+    run = command("check", "--config", "it.yaml", "--trust", "false")
     assert (run.returncode, run.stderr) == (
         2,
         f"error: The recipe 'it.yaml' {does}, which acts only if the command line allows it. If you know the recipe, add {remedy}.\n",

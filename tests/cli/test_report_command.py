@@ -3,11 +3,13 @@
 import json
 import re
 
+import pytest
+
 from helpers.made_runs import story, with_log, written
 from helpers.runs import train_and_read
 from helpers.trl_logs import entry, evaluation, saved
 from trl_grpo_rewards import boxed
-from trl_grpo_rewards.cli.report import main
+from trl_grpo_rewards.cli.report import describe_report, main, summarize_report
 
 
 def test_the_page_of_a_run_is_written_next_to_its_groups_or_elsewhere(run_here, config, problems, tmp_path, capsys):
@@ -75,3 +77,72 @@ def test_a_log_in_which_nothing_has_a_value_is_reported(tmp_path, command):
     entries = map(json.loads, log.read_text().splitlines())
     log.write_text("".join(json.dumps({**dict.fromkeys(one), "step": one["step"]}) + "\n" for one in entries))
     assert command("report", "run").returncode == 0
+
+
+# --- the summary
+
+
+@pytest.fixture
+def data():
+    """The data of a page, as far as the summary reads it."""
+    return {
+        "name": "run\x1b[2J",
+        "facts": [["Rewards", "boxed()"], ["Model", "m"]],
+        "size": 8,
+        "groups": 1280,
+        "steps": [1, 40],
+        "checked": True,
+        "changes": [
+            {"what": "Live groups", "share": True, "values": [1.0, 0.28125]},
+            {"what": "Total reward", "share": False, "values": [0.5]},
+        ],
+        "anomalies": [],
+        "advice": "",
+    }
+
+
+def show(*runs):
+    return summarize_report(describe_report(runs, "report.html")).splitlines()
+
+
+def test_a_run_without_warnings(data):
+    assert show(data) == [
+        "run\\x1b[2J     start    end", "Live groups   100.0%  28.1%", "Total reward   0.500  0.500", "",
+        "steps: 1-40, groups: 1,280 x 8",
+        "start and end: the means over the first and the last tenth of the steps", "", "No warnings.",
+        "The report is in report.html.",
+    ]  # fmt: skip
+    (found,) = json.loads(json.dumps(describe_report([data], "report.html"), allow_nan=False))["runs"]
+    assert found["expression"] == "boxed()" and found["changes"][0]["end"] == 0.28125 and found["warnings"] == []
+
+
+@pytest.mark.parametrize("warnings", [1, 3, 40])
+def test_warnings_fit_a_screen(data, warnings):
+    data |= {"anomalies": [{"title": f"Number {n}", "details": "It was constant. " * 12} for n in range(warnings)]}
+    shown = show(data)
+    assert len(shown) <= 30 and all(len(line) <= 80 for line in shown)
+    assert shown[-2] == f"{warnings} warning{'s' * (warnings > 1)}."
+    starts = sum(line.startswith("warning: ") for line in shown)
+    assert starts == min(warnings, 5) and ("... and 35 more: the report" in shown) == (warnings == 40)
+
+
+def test_a_short_run_is_said_to_be_short_and_a_run_without_records_what_adds_them(data):
+    shown = show(data | {"checked": False, "facts": [], "advice": "use ours"})
+    assert "No warnings; the run is too short for most checks." in shown
+    assert "start and end: the means over the first and the last step" in shown
+    assert shown[-2] == "With group records, the report also shows every group: use ours."
+
+
+def test_several_runs_are_compared_by_their_ends_in_tables_that_fit_a_screen(data):
+    other = data | {"name": "runs/with/a/long/path", "changes": data["changes"][:1]}
+    other |= {"anomalies": [{"title": "It fell", "details": "Look."}], "checked": False, "groups": 1}
+    shown = show(data, other)
+    assert shown[2:] == [
+        "at the end    run\\x1b[2J           h", "steps               1-40        1-40", "groups         1,280 x 8       1 x 8",
+        "Live groups        28.1%       28.1%", "Total reward       0.500           -", "",
+        "the means over the last tenth of the steps, or of a short run the last step", "",
+        "warning of runs/with/a/long/path: It fell. Look.", "",
+        "1 warning; some runs are too short for most checks.", "The report is in report.html.",
+    ]  # fmt: skip
+    many = show(*[data, other] * 5)
+    assert all(len(line) <= 80 for line in many) and "\n".join(many).count("1,280 x 8") == 5

@@ -239,36 +239,29 @@ def test_the_table_of_the_docs_has_the_figures_of_runs(config, problems, row):
 
 
 CPU, GPU = (SimpleNamespace(device=torch.device(name), world_size=1) for name in ("cpu", "cuda"))
-
-
-@pytest.fixture
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+ACCELERATE, TORCHRUN = {"ACCELERATE_MIXED_PRECISION": "no"}, {"TORCHELASTIC_RUN_ID": "none"}
 
 
 @pytest.mark.parametrize(
     "launcher, training, threads",
     [
-        ({"ACCELERATE_MIXED_PRECISION": "no"}, CPU, count_cores()),
-        ({"TORCHELASTIC_RUN_ID": "none", "LOCAL_WORLD_SIZE": "2"}, CPU, max(1, count_cores() // 2)),
-        ({"TORCHELASTIC_RUN_ID": "none", "LOCAL_WORLD_SIZE": "1000"}, CPU, 1),
-        ({"ACCELERATE_MIXED_PRECISION": "no"}, GPU, 1),
+        (ACCELERATE, CPU, count_cores()),
+        (TORCHRUN | {"LOCAL_WORLD_SIZE": "2"}, CPU, max(1, count_cores() // 2)),
+        (TORCHRUN | {"LOCAL_WORLD_SIZE": "1000"}, CPU, 1),
+        (ACCELERATE, GPU, 1),
         ({}, CPU, 1),
     ],
     ids=["one process", "two processes", "more processes than cores", "on a GPU", "not launched"],
 )
-def test_a_launched_process_on_a_cpu_gets_its_share_of_the_cores(one_thread, monkeypatch, launcher, training, threads):
+def test_a_launched_process_on_a_cpu_gets_its_share_of_the_cores(monkeypatch, launcher, training, threads):
     for name in ("ACCELERATE_MIXED_PRECISION", "TORCHELASTIC_RUN_ID", "LOCAL_WORLD_SIZE"):
         monkeypatch.delenv(name, raising=False)
     for name, value in launcher.items():
         monkeypatch.setenv(name, value)
-    said = describe_processes(training)
+    said, remedy = describe_processes(training), "To start two, write accelerate launch --multi_gpu --num_processes 2."
     assert said.startswith(f"1 process on the {training.device.type.upper()}.")
-    assert ("To start two, write accelerate launch --multi_gpu --num_processes 2." in said) == bool(
-        training is CPU and launcher
-    )
+    assert (remedy in said) == bool(training is CPU and launcher)
+    torch.set_num_threads(1)
     use_all_cores(training)
     assert torch.get_num_threads() == threads
+    torch.set_num_threads(1)  # as in all tests

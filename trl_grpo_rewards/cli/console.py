@@ -15,7 +15,7 @@ from difflib import get_close_matches
 from importlib.util import find_spec
 from inspect import isfunction
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from rich.cells import cell_len, chop_cells
 from rich.console import Console
@@ -24,6 +24,7 @@ from rich.text import Text
 
 from ..errors import describe_reward_error
 from ..expressions import Reward
+from ..function_rewards import find_functions
 from ..parsing import parse
 from ..registry import wrap_function
 from ..scores import make_visible
@@ -42,8 +43,8 @@ EXIT_CODES = """exit codes:
 OWN = ("the job", "the trainer of this package (FilteredGRPOConfig)")
 """Titles of the package's own options, which `--help` shows."""
 
-TRUTHS = ["true", "false", "yes", "no", "t", "f", "y", "n", "1", "0"]
-"""The values of a switch that the parser of transformers accepts."""
+PROGRAMS = ("backend", "python", "packages")
+"""Options of rewards that decide which code runs."""
 
 LEAST_SIMILARITY = 0.8
 """Smallest similarity of an unknown option to one that is suggested for it. At 0.6, `--json` suggests `--epsilon`."""
@@ -60,40 +61,20 @@ MOST_TEXTS = 5
 
 @contextlib.contextmanager
 def exit_on(*errors: type[Exception]) -> Iterator[None]:
-    """End the process with one line, instead of a traceback, on errors of these types, which are wrong use."""
+    """End the process with one line on errors of these types, which are wrong use, and if a reward raises one, a fault."""
     try:
         yield
     except BrokenPipeError:  # the output is closed, which is not wrong use
         raise
-    except errors as error:
+    except Exception as error:
+        if (text := describe_reward_error(error)) is not None:
+            end(text, FAULTY)
+        if not isinstance(error, errors):
+            raise
         text = str(error)
         if isinstance(error, OSError) and error.filename and error.strerror:
             text = f"'{error.filename}' cannot be used: {error.strerror}. Choose another path."
         end(f"error: {text}", MISUSED)
-
-
-@contextlib.contextmanager
-def exit_on_reward_error() -> Iterator[None]:
-    """End the process with one sentence, instead of a traceback, if a reward raises an error, which is a fault."""
-    try:
-        yield
-    except Exception as error:  # a reward raises errors of any type
-        if (text := describe_reward_error(error)) is None:
-            raise
-        end(text, FAULTY)
-
-
-class Option(NamedTuple):
-    """An option as TRL's parser takes it. The help shows no option without help."""
-
-    spellings: list[str]
-    name: str
-    section: str
-    kind: str  # the name of its type
-    nargs: str | int | None
-    choices: list[str]
-    default: Any
-    help: str | None
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -129,19 +110,25 @@ class CommandParser(argparse.ArgumentParser):
 
 
 def build_rewards(expression: str, modules: Sequence[str]) -> Reward:
-    """Import the modules, and build the rewards that an expression describes."""
+    """Import the modules, and build the rewards that an expression describes, of plain functions in them if need be."""
     import_rewards(modules)
     try:
         return parse(expression)
     except ValueError:
         names = re.findall(r"[^\W\d]\w*", expression)
         known = [getattr(sys.modules[module], name, None) for name in names for module in modules]
-        functions = [one for one in known if isfunction(one)]
-        if not functions:
+        if not (functions := [*filter(isfunction, known)]):
             raise
     for function in functions:
         wrap_function(function)
     return parse(expression)
+
+
+def list_programs(rewards: Reward) -> list[str]:
+    """Return the options of rewards that name a module, an interpreter or packages, with which they run programs."""
+    options = [pair for function in find_functions(rewards) for pair in {**function.options}.items()]
+    named = [f"{name}={value!r}" for name, value in options if name in PROGRAMS and value not in (None, (), "local")]
+    return [*dict.fromkeys(named)]
 
 
 def import_rewards(modules: Sequence[str]) -> None:
@@ -158,12 +145,11 @@ def import_rewards(modules: Sequence[str]) -> None:
         try:
             importlib.import_module(module)
         except Exception as error:  # a module raises errors of any type
-            frames = [one for one in traceback.extract_tb(error.__traceback__) if "<frozen" not in one.filename]
-            place = f" ({frames[-1].filename}, line {frames[-1].lineno})"
-            text = f"{type(error).__name__}: {' '.join(str(error).split()) or 'no message'}"
+            frame = [one for one in traceback.extract_tb(error.__traceback__) if "<frozen" not in one.filename][-1]
+            place = "" if isinstance(error, SyntaxError) else f" ({frame.filename}, line {frame.lineno})"
             raise ImportError(
-                f"The module '{module}' cannot be imported: {text}{'' if isinstance(error, SyntaxError) else place}. "
-                f"Correct the module, or install what it needs."
+                f"The module '{module}' cannot be imported: {type(error).__name__}: "
+                f"{' '.join(str(error).split()) or 'no message'}{place}. Correct the module, or install what it needs."
             ) from None
 
 

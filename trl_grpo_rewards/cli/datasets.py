@@ -59,8 +59,6 @@ def load_problems(
     job: JobArguments, *, least_rows: int = 0, needed: Collection[str] = ()
 ) -> tuple[Dataset, Dataset | None]:
     """Return problems for training and held-out ones. Without a test split, at most a tenth of the rows is held out."""
-    if job.eval_prompts < 0:
-        raise ValueError(f"eval_prompts must be at least 0; got {job.eval_prompts}. Set it to 0 to evaluate nothing.")
     name, files = name_format(job.dataset_name, job.data_files)
     if name is None and job.dataset_config:
         raise ValueError(
@@ -70,13 +68,10 @@ def load_problems(
         make = BUNDLED[name or "demo.arithmetic"]
         train, test = make_problems(make, read_options(job.dataset_config), job.eval_prompts)
     else:
-        data = read_dataset(name, job.dataset_config, files)
-        splits = (job.dataset_train_split, *([job.dataset_test_split] if job.eval_prompts else ()))
-        try:  # before rows are held out, so that they have the numbers of the file
-            check_cells(data, [split for split in splits if split in data], job)
+        try:
+            train, test = split_dataset(read_dataset(name, job.dataset_config, files), name, job, least_rows)
         except UnicodeDecodeError as error:  # pyarrow reads JSON in any encoding, and decodes it later
             raise ValueError(describe_broken_files(name, files or [name], str(error))) from None
-        train, test = split_dataset(data, name, job, least_rows)
         for part in (train, test):
             part.info.dataset_name = ", ".join(files) if files else name
     train, test = (to_problems(part, job, needed) for part in (train, test))
@@ -114,10 +109,9 @@ def make_problems(make: Callable[..., Dataset], options: dict[str, Any], test_si
 def read_dataset(name: str, config: str | None, data_files: Sequence[str] | None) -> DatasetDict:
     options: dict[str, Any] = {}
     if name == "csv" and data_files and Path(data_files[0]).is_file() and not data_files[0].endswith(".gz"):
-        separator, has_spaces = find_separator(data_files[0])
-        options = {"sep": separator, "skipinitialspace": has_spaces}
+        options = find_separator(data_files[0])
         with contextlib.suppress(UnicodeDecodeError):  # which is said later
-            check_rows(data_files[0], separator, has_spaces, count=2)  # pandas would take the first column as an index
+            check_rows(data_files[0], count=2)  # pandas would take the first column as an index
     try:
         if (Path(name) / "dataset_dict.json").exists() or (Path(name) / "state.json").exists():
             loaded = load_from_disk(name)
@@ -158,26 +152,25 @@ def split_dataset(data: DatasetDict, name: str, job: JobArguments, least_rows: i
             f"The dataset {name!r} has no split {train!r}; it has {', '.join(map(repr, data))}. "
             f"Choose one of them: --dataset_train_split {next(iter(data))}."
         )
-    if len(data[train]) == 0:
+    rows = data[train]
+    if not len(rows):
         raise ValueError(
             f"Training needs prompts, but the split {train!r} of {name!r} has no rows. Add prompts to its files."
         )
-    if size == 0:
-        return data[train], data[train]
-    if test in data and test != train:
-        return data[train], data[test]
-    held_out = min(size, len(data[train]) // 10, len(data[train]) - least_rows)
-    if held_out < 1:
-        return data[train], data[train].select([])
-    parts = data[train].train_test_split(test_size=held_out, seed=0)
-    return parts["train"], parts["test"]
-
-
-def check_cells(data: DatasetDict, splits: Sequence[str], job: JobArguments) -> None:
-    for split in splits:
+    for split in {
+        train: rows,
+        **({test: data[test]} if size and test in data else {}),
+    }:  # with the numbers of the file
         large = find_large_cells(data[split], job.prompt_column, job.solution_column)
         for fault in chain(large, find_prompt_faults(data[split], job.prompt_column)):
             raise fault if len(data) == 1 else ValueError(f"The split {split!r} cannot be used. {fault}")
+    if size and test in data and test != train:
+        return rows, data[test]
+    held_out = min(size, len(rows) // 10, len(rows) - least_rows)
+    if held_out < 1:
+        return rows, rows.select([])
+    parts = rows.train_test_split(test_size=held_out, seed=0)
+    return parts["train"], parts["test"]
 
 
 def describe_layout(data: Dataset) -> str | None:

@@ -25,7 +25,7 @@ from ..faults import find_column_faults
 from ..function_rewards import find_functions
 from ..training.config import FilteredGRPOConfig, check_config, option
 from ..training.validation import check_named_options, unpack_rewards
-from .console import OWN, TRUTHS, CommandParser, Option, build_rewards, count
+from .console import OWN, CommandParser, build_rewards, count
 from .datasets import JobArguments, load_problems
 
 
@@ -45,11 +45,24 @@ class CheckArguments(JobArguments):
 
 JOBS: dict[str, Any] = {"train": JobArguments, "check": CheckArguments}
 
+TRUTHS = ["true", "false", "yes", "no", "t", "f", "y", "n", "1", "0"]
+"""The values of a switch that the parser of transformers accepts."""
+
 NAMED = {
     "report_to": ["all", "none", *INTEGRATION_TO_CALLBACK],
     "attn_implementation": ["eager", *ALL_ATTENTION_FUNCTIONS],
 }
 """Values of options that TRL's parser takes as any text. A path with a slash is on the hub."""
+
+SHORT = 60
+"""Most characters of the values that the help shows instead of a word for their type."""
+
+FORMS: dict[Any, dict[str, Any]] = {
+    0: {"action": "store_const", "const": "false"},
+    "?": {"nargs": "?", "const": "true"},
+    "+": {"nargs": "+", "action": "extend"},
+}
+"""Arguments of `add_argument` for options with so many values. Others have one."""
 
 
 class JobParser(TrlParser, CommandParser):
@@ -59,18 +72,18 @@ class JobParser(TrlParser, CommandParser):
         TrlParser.__init__(self, (JOBS[command], FilteredGRPOConfig, ModelConfig), prog=f"trl-grpo-rewards {command}")
 
 
-def list_options(command: str) -> list[Option]:
+def list_options(command: str) -> list[dict[str, Any]]:
     """Return the options of a job, section by section."""
     classes = (JOBS[command], FilteredGRPOConfig, ModelConfig, GRPOConfig)  # the last one has most of the second one
     titles = (*OWN, "the model (TRL's ModelConfig)", "TRL's trainer (GRPOConfig)")
     sections = {one.name: title for title, owner in zip(titles, classes, strict=True) for one in fields(owner)}
     actions = [action for action in JobParser(command)._actions if action.dest in sections]
-    found = [describe_option(action, sections[action.dest]) for action in actions]
-    return sorted(found, key=lambda one: titles.index(one.section))
+    found = [{"section": sections[action.dest], **describe_option(action)} for action in actions]
+    return sorted(found, key=lambda one: titles.index(one["section"]))
 
 
-def describe_option(action: argparse.Action, section: str) -> Option:
-    spellings = [one for one in action.option_strings if "-" not in one[2:]]
+def describe_option(action: argparse.Action) -> dict[str, Any]:
+    """Return what a parser needs to know of an option: its values, and the arguments of `add_argument`."""
     kind = getattr(action.type, "__name__", "")
     default = getattr(action.default, "value", action.default)
     default = default if isinstance(default, (bool, int, float, str)) else None
@@ -80,7 +93,14 @@ def describe_option(action: argparse.Action, section: str) -> Option:
     if text and not (default is None or default is False or "default" in text.lower()):
         shown = str(default).lower() if choices == TRUTHS else str(default).replace("%", "%%")
         text += f" Default: {shown}."
-    return Option(spellings, action.dest, section, kind, action.nargs, choices, default, text)
+    values = ",".join(choices[:2] if choices == TRUTHS else choices)
+    form = FORMS.get(action.nargs, {})
+    more: dict[str, Any] = {"help": None}
+    if action.nargs != 0:  # otherwise it is another spelling of `false`
+        metavar = f"{{{values}}}" if 0 < len(values) <= SHORT else "NUMBER" if kind in ("int", "float") else "TEXT"
+        form, more = {**form, "metavar": metavar}, {"help": text, "default": default}
+    spellings = [one for one in action.option_strings if "-" not in one[2:]]
+    return {"name": action.dest, "kind": kind, "choices": choices, "spellings": spellings, "form": form, **more}
 
 
 def read_job(arguments: Sequence[str], command: str) -> tuple[Any, FilteredGRPOConfig, ModelConfig]:

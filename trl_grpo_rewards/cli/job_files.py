@@ -1,6 +1,5 @@
 """The files of a job: its recipe, its data, and the folder of its run. Loads no torch or TRL."""
 
-import ast
 import contextlib
 import csv
 import json
@@ -48,25 +47,14 @@ FROM_WEIGHTS = "start a new run from its weights, in another --output_dir."
 
 def find_recipe(name: str) -> Path:
     """Return a file of options, or the bundled recipe of this name."""
-    if Path(name).is_file():
-        return Path(name)
-    if name in RECIPES:
-        return RECIPES[name]
-    close = get_close_matches(name, RECIPES, n=1)
-    raise ValueError(
-        f"{f'Did you mean --config {close[0]}? ' if close else ''}--config must be a YAML file or the name of a recipe; there "
-        f"is no file {name!r}, and the recipes are {', '.join(sorted(RECIPES))}. Choose one of these, or give the path of a "
-        f"file."
-    )
-
-
-def list_programs(rewards: str) -> list[str]:
-    """Return the options of an expression that name a module, an interpreter or packages."""
-    try:
-        nodes = [node for node in ast.walk(ast.parse(rewards.strip(), mode="eval")) if isinstance(node, ast.keyword)]
-    except (SyntaxError, ValueError, RecursionError):
-        return []  # it is refused when it is read
-    return [ast.unparse(one) for one in nodes if one.arg in ("backend", "python", "packages")]
+    if not Path(name).is_file() and name not in RECIPES:
+        close = get_close_matches(name, RECIPES, n=1)
+        raise ValueError(
+            f"{f'Did you mean --config {close[0]}? ' if close else ''}--config must be a YAML file or the name of a recipe; "
+            f"there is no file {name!r}, and the recipes are {', '.join(sorted(RECIPES))}. Choose one of these, or give the "
+            f"path of a file."
+        )
+    return Path(name) if Path(name).is_file() else RECIPES[name]
 
 
 def check_trust(name: str, recipe: Mapping[str, Any], given: Mapping[str, Any]) -> None:
@@ -74,18 +62,21 @@ def check_trust(name: str, recipe: Mapping[str, Any], given: Mapping[str, Any]) 
     listed = [] if "import_modules" in given else recipe.get("import_modules") or []
     modules = [listed] if isinstance(listed, str) else listed
     does = [f"imports {', '.join(map(str, modules))}"] if modules else []
-    if "rewards" not in given and (options := list_programs(str(recipe.get("rewards")))):
-        does.append(f"runs programs with {', '.join(options)}")
     if any("trust_remote_code" in (option if value else "") + str(value) for option, value in recipe.items()):
         does.append("sets trust_remote_code")
     if variables := recipe.get("env"):
         does.append(f"sets the environment variables {', '.join(map(str, variables))}")
     if does and "trust" not in given:
-        remedy = f"--import {' '.join(map(str, modules))}" if modules and len(does) == 1 else "--trust"
-        raise ValueError(
-            f"The recipe {name!r} {' and '.join(does)}, which acts only if the command line allows it. If you know the "
-            f"recipe, add {remedy}."
+        raise ask_for_trust(
+            name, does, f"--import {' '.join(map(str, modules))}" if does[1:] == [] and modules else "--trust"
         )
+
+
+def ask_for_trust(name: str, does: Sequence[str], remedy: str = "--trust") -> ValueError:
+    return ValueError(
+        f"The recipe {name!r} {' and '.join(does)}, which acts only if the command line allows it. If you know the "
+        f"recipe, add {remedy}."
+    )
 
 
 def read_recipe(name: str) -> dict[str, Any]:
@@ -113,18 +104,16 @@ def find_ending(name: str) -> str:
 def name_format(name: str | None, data_files: Sequence[str] | str | None) -> tuple[str | None, Sequence[str] | None]:
     """Return the format of files as the name of their dataset, if the name is a file, or is missing next to files."""
     data_files = [data_files] if isinstance(data_files, str) else data_files  # a recipe may name one
-    if name == "":
-        raise ValueError("--dataset_name is empty. Give the name of a dataset on the hub, a local folder, or a file.")
-    if name is not None and name not in BUNDLED and not Path(name).exists():
+    if name == "" or (name is not None and name not in BUNDLED and not Path(name).exists()):
         if "/" not in name and (close := get_close_matches(name, BUNDLED, n=1, cutoff=0.8)):
             raise ValueError(f"Did you mean --dataset_name {close[0]}? There is no dataset {name!r} in this package.")
-        if find_ending(name) in FORMATS:
+        if find_ending(name) in FORMATS or not name:
             raise ValueError(describe_missing_file(name, "--dataset_name"))
     for file in (data_files or ()) if name in (None, *FORMATS) else ():
         if not re.search(r"://|[*?\[]", file) and not Path(file).exists():
             raise ValueError(describe_missing_file(file, "--data_files"))
-    if name is not None and not data_files and (fault := find_mixed_folder(name)) is not None:
-        raise ValueError(fault)
+    if name is not None and not data_files:
+        check_folder(name)
     files = [name] if name is not None and Path(name).is_file() else data_files
     if not files or (name is not None and files is data_files):
         return name, data_files
@@ -145,31 +134,31 @@ def describe_missing_file(file: str, option: str) -> str:
     return f"{said}There is no file {file!r} in {Path.cwd()}.{'' if close else f' Correct {option}.'}"
 
 
-def find_mixed_folder(name: str) -> str | None:
-    """Return which kinds of files a folder has, of which datasets would read only one, and what to do, or None."""
+def check_folder(name: str) -> None:
+    """Raise an error if a folder has data files of several kinds, of which datasets would read only one."""
     files = [one for one in sorted(Path(name).rglob("*.*")) if find_ending(one.name) in FORMATS]
     files = [one for one in files if not one.name.startswith((".", "dataset_", "state."))]  # not data
     kinds = {FORMATS[find_ending(one.name)]: one for one in reversed(files)}
-    if len(kinds) < 2 or (Path(name) / "README.md").exists():  # which may say what to read
-        return None
-    shown = " and ".join(repr(str(one.relative_to(name))) for one in sorted(kinds.values()))
-    return (
-        f"A folder must have data files of one kind, but {name!r} has {shown}, and only one kind would be read. Save them in "
-        f"one format, or name those to read, such as --data_files {quote(str(files[0]))}."
-    )
+    if len(kinds) > 1 and not (Path(name) / "README.md").exists():  # which may say what to read
+        shown = " and ".join(repr(str(one.relative_to(name))) for one in sorted(kinds.values()))
+        raise ValueError(
+            f"A folder must have data files of one kind, but {name!r} has {shown}, and only one kind would be read. Save "
+            f"them in one format, or name those to read, such as --data_files {quote(str(files[0]))}."
+        )
 
 
-def find_separator(file: str) -> tuple[str, bool]:
-    """Return what separates the columns of a CSV file, and whether spaces follow it, by its first line."""
+def find_separator(file: str) -> dict[str, Any]:
+    """Return what separates the columns of a CSV file, by its first line, as options for pandas."""
     with open(file, errors="replace") as lines:
         heads = next(filter(str.strip, lines), "")
     separator = max(",;\t|", key=heads.count)
-    return separator, f"{separator} " in heads
+    return {"sep": separator, "skipinitialspace": f"{separator} " in heads}
 
 
-def check_rows(file: str, separator: str, has_spaces: bool, count: int | None = None) -> None:
+def check_rows(file: str, count: int | None = None) -> None:
     """Raise an error if one of the first rows of a CSV file has more fields than its heads."""
     csv.field_size_limit(sys.maxsize)
+    separator, has_spaces = find_separator(file).values()
     with contextlib.suppress(csv.Error), open(file, newline="", encoding="utf-8") as lines:
         rows = csv.reader(lines, delimiter=separator, skipinitialspace=has_spaces)
         heads = next(filter(None, rows), [])
@@ -180,14 +169,6 @@ def check_rows(file: str, separator: str, has_spaces: bool, count: int | None = 
                     f"Each row of a CSV file must have {fields} of its first line, but line {rows.line_num} of {file} has "
                     f"{len(row)}. Put texts that contain {separator!r} in double quotes, or name all columns in the first line."
                 )
-
-
-def is_json(line: str) -> bool:
-    try:
-        json.loads(line.strip() or "null")
-    except json.JSONDecodeError:
-        return False
-    return True
 
 
 def check_file(kind: str, file: str) -> None:
@@ -205,13 +186,18 @@ def check_file(kind: str, file: str) -> None:
     try:
         with open(file, encoding="utf-8") as lines:
             for number, line in enumerate(lines, 1):
-                if is_lines and not is_json(line):
-                    said = f"line {number} of {file} is not JSON: {line.strip()[:60]!r}. Correct the files."
-                    raise ValueError(f"The files {file} cannot be read as json: {said}")
+                if is_lines and line.strip():
+                    place, text = number, line.strip()
+                    json.loads(text)
     except UnicodeDecodeError:
         raise ValueError(f"A file must be text in UTF-8, but {file} has another encoding. Save it as UTF-8.") from None
+    except json.JSONDecodeError:
+        raise ValueError(
+            f"The files {file} cannot be read as json: line {place} of {file} is not JSON: {text[:60]!r}. "
+            f"Correct the files."
+        ) from None
     if kind == "csv":
-        check_rows(file, *find_separator(file))
+        check_rows(file)
 
 
 def describe_broken_files(kind: str, files: Sequence[str], cause: str) -> str:

@@ -8,8 +8,8 @@ from ..report.pages import write_page
 from . import console
 
 
-LEAST_NAME = 15
-"""Fewest columns for the name of a run in a table of several. A longer name loses its start."""
+RUNS_IN_A_TABLE = 4
+"""Largest number of runs that a table compares, so that it fits a screen."""
 
 
 def build_parser() -> console.CommandParser:
@@ -64,64 +64,42 @@ def describe_run_data(data: dict[str, Any]) -> dict[str, Any]:
 
 def summarize_report(report: dict[str, Any]) -> str:
     """Return a table of how the run changed, or of the ends of several runs, and their warnings."""
-    runs = report["runs"]
-    names = [f" of {run['name']}" if len(runs) > 1 else "" for run in runs]
-    warnings = [f"warning{name}: {text}" for name, run in zip(names, runs, strict=True) for text in run["warnings"]]
-    shown = console.format_texts(warnings, "the report")
+    runs, (run, *others) = report["runs"], report["runs"]
+    long = [one["is_long_enough_for_warnings"] for one in runs]
+    part = "tenth of the steps" if any(long) else "step"
+    if others:
+        starts = range(0, len(runs), RUNS_IN_A_TABLE)
+        columns = [(one["name"], list_facts(one) | list_values(one, "end")) for one in runs]
+        lines = [line for start in starts for line in [*show(columns[start : start + RUNS_IN_A_TABLE]), ""]]
+        short = "" if all(long) or not any(long) else ", or of a short run the last step"
+        lines.append(f"the means over the last {part}{short}")
+    else:
+        lines = [*show([(place, list_values(run, place)) for place in ("start", "end")], run["name"]), ""]
+        lines += [", ".join(f"{name}: {fact}" for name, fact in list_facts(run).items())]
+        lines += [f"start and end: the means over the first and the last {part}"]
+    names = [f" of {one['name']}" * bool(others) for one in runs]
+    warnings = [f"warning{name}: {text}" for name, one in zip(names, runs, strict=True) for text in one["warnings"]]
+    lines += ["", *console.format_texts(warnings, "the report"), *[""] * bool(warnings)]
     verdict = console.count(len(warnings), "warning") if warnings else "No warnings"
-    if not all(run["is_long_enough_for_warnings"] for run in runs):
-        verdict += f"; {'the run is' if len(runs) == 1 else 'some runs are'} too short for most checks"
-    lines = [*(show_run(runs[0]) if len(runs) == 1 else show_runs(runs)), "", *shown, *([""] if shown else [])]
-    if advice := next((run["advice"] for run in runs if run["advice"]), ""):
+    if not all(long):
+        verdict += f"; {'some runs are' if others else 'the run is'} too short for most checks"
+    if advice := next((one["advice"] for one in runs if one["advice"]), ""):
         verdict += f".\nWith group records, the report also shows every group: {advice}"
     return "\n".join([*lines, f"{verdict.rstrip('.')}.", f"The report is in {report['page']}."])
 
 
-def show_run(run: dict[str, Any]) -> list[str]:
-    """Return lines with the values at the start and at the end of a run, and with its size."""
-    values = [
-        [one["name"], *(format_value(one[end], one["is_share"]) for end in ("start", "end"))] for one in run["changes"]
-    ]
-    size = f" of {run['group_size']}" if run["group_size"] else ""
-    groups = f"{console.count(run['groups'], 'group')}{size} in " if run["groups"] else ""
-    facts = f"{groups}steps {run['first_step']} to {run['last_step']}"
-    part = "tenth of the steps" if run["is_long_enough_for_warnings"] else "step"
-    means = f"start and end: the means over the first and the last {part}"
-    return [*console.format_table([[run["name"], "start", "end"], *values], "<>>"), "", facts, means]
+def show(columns: Sequence[tuple[str, dict[str, str]]], title: str = "at the end") -> list[str]:
+    """Return the lines of a table with a row for each value by its name."""
+    names = dict.fromkeys(name for _, values in columns for name in values)
+    rows = [[name, *(values.get(name, "-") for _, values in columns)] for name in names]
+    return console.format_table([[title, *(head for head, _ in columns)], *rows], "<" + ">" * len(columns))
 
 
-def show_runs(runs: Sequence[dict[str, Any]]) -> list[str]:
-    """Return lines with a row for each run, with its values at the end. Values that do not fit are named."""
-    ends = [list_end(run) for run in runs]
-    titles = [*dict.fromkeys(title for end in ends for title in end)]
-    rows = [titles, *([end.get(title, "-") for title in titles] for end in ends)]
-    while (left := console.get_width() - 2 - measure(rows)) < LEAST_NAME:
-        rows = [row[:-1] for row in rows]
-    names = [console.cut(console.make_printable(run["name"]), left, keep_end=True) for run in runs]
-    table = [[name, *row] for name, row in zip(["at the end", *names], rows, strict=True)]
-    long = [run["is_long_enough_for_warnings"] for run in runs]
-    part = (
-        f"last tenth of the steps{'' if all(long) else ', or the last step of a short run'}"
-        if any(long)
-        else "last step"
-    )
-    below = [f"at the end: the means over the {part}"]
-    if hidden := titles[len(rows[0]) :]:
-        below.append(f"not shown, but in the report: {', '.join(hidden)}")
-    return [*console.format_table(table, "<" + ">" * len(titles)), "", *console.format_texts(below, "the report")]
+def list_facts(run: dict[str, Any]) -> dict[str, str]:
+    size = f" x {run['group_size']}" if run["group_size"] else ""
+    groups = {"groups": f"{run['groups']:,}{size}"} if run["groups"] else {}
+    return {"steps": f"{run['first_step']}-{run['last_step']}", **groups}
 
 
-def measure(rows: Sequence[Sequence[str]]) -> int:
-    """Return how many columns a table of numbers takes."""
-    return max(map(len, console.format_table(rows, ">" * len(rows[0]), 1_000_000)))
-
-
-def list_end(run: dict[str, Any]) -> dict[str, str]:
-    """Return what a table of several runs says about a run, by title."""
-    size = f"x{run['group_size']}" if run["group_size"] else ""
-    facts = {"Steps": f"{run['first_step']}-{run['last_step']}", "Groups x size": f"{run['groups'] or '-'}{size}"}
-    return facts | {one["name"]: format_value(one["end"], one["is_share"]) for one in run["changes"]}
-
-
-def format_value(value: float, is_share: bool) -> str:
-    return f"{value:.1%}" if is_share else f"{value:.3f}"
+def list_values(run: dict[str, Any], place: str) -> dict[str, str]:
+    return {one["name"]: f"{one[place]:{'.1%' if one['is_share'] else '.3f'}}" for one in run["changes"]}

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from tqdm import tqdm
 from ..batch import TRAINER_DATA
 from ..expressions import Reward
 from ..files import replace_file
-from ..function_rewards import FunctionReward, find_functions
+from ..function_rewards import find_functions
 from ..records.files import Group, match_files, read_groups
 from ..records.rescoring import Difference, ScoredGroup, Tally, rescore
 from ..records.runs import RUN_FILE, read_run
@@ -74,23 +74,26 @@ def build_parser() -> console.CommandParser:
     return parser
 
 
-def read_rewards(args: argparse.Namespace) -> Reward:
-    """Return the rewards of the command line. Without them, return those of the run."""
-    if args.rewards is not None:
-        return parse_for_run(args.rewards, args)
-    run = read_run(args.completions)
-    if run is None:
+def read_rewards(args: argparse.Namespace, expression: str | None) -> Reward:
+    """Read an expression, by default that of the run. An error names modules that the run has imported and this command has not."""
+    run = read_run(args.completions) or {}
+    if expression is None and not run:
         raise ValueError(
             f"Without rewards, the rewards of the run are used, but there is no readable {RUN_FILE} for '{args.completions}'. "
             f'Give rewards first, and then the completions: trl-grpo-rewards score "boxed()" runs/addition.'
         )
-    if not run.get("is_expression") or "__main__" in {*(run.get("modules") or [])} - {*args.modules}:
+    missing = [name for name in run.get("modules") or [] if name not in args.modules]
+    if expression is None and (not run.get("is_expression") or "__main__" in missing):
         raise ValueError(
             f"The rewards of this run, {run['rewards']}, contain functions that cannot be imported again. Give the "
             f"rewards first, and the modules that register them after --import."
         )
-    rewards = parse_for_run(run["rewards"], args)
-    if (contacts := list_contacts(rewards)) and not args.trust:
+    try:
+        rewards = console.build_rewards(run["rewards"] if expression is None else expression, args.modules)
+    except ValueError as error:
+        named = " ".join(f"--import {name}" for name in missing)
+        raise ValueError(f"{error} The run has imported other modules: add {named}." if missing else error) from None
+    if expression is None and (contacts := list_contacts(rewards)) and not args.trust:
         raise ValueError(
             f"The rewards of this run ask servers or start programs, and anybody may have written the run. {' '.join(contacts)} Add "
             f"--trust if you know them, or give other rewards first."
@@ -99,40 +102,16 @@ def read_rewards(args: argparse.Namespace) -> Reward:
 
 
 def list_contacts(reward: Reward) -> list[str]:
-    """Return a sentence about each reward that asks a server, with the key's variable, or that starts programs."""
-    contacts = [contact for child in reward.children for contact in list_contacts(child)]
-    if not isinstance(reward, FunctionReward):
-        return list(dict.fromkeys(contacts))
-    options = {**reward.options}
-    named = {name: options.get(name) for name in ("backend", "python", "packages")}
-    if others := [f"{name}={value!r}" for name, value in named.items() if value not in (None, (), "local")]:
-        contacts.append(f"{reward.name} runs programs with {', '.join(others)}.")
-    if reward.factory.traits.get("asks"):
-        server = options.get("base_url") or os.environ.get("OPENAI_BASE_URL") or "the default server"
-        key = f" with the key in {options['api_key_env']}" if "api_key_env" in options else ""
-        contacts.append(f"{reward.name} asks {server}{key}.")
-    return list(dict.fromkeys(contacts))
-
-
-def parse_for_run(expression: str, args: argparse.Namespace) -> Reward:
-    """Read an expression. An error names the modules that the run has imported and this command has not."""
-    try:
-        return console.build_rewards(expression, args.modules)
-    except ValueError as error:
-        missing = [name for name in (read_run(args.completions) or {}).get("modules", []) if name not in args.modules]
-        if not missing:
-            raise
-        raise ValueError(
-            f"{error} The run has imported other modules: add {' '.join(f'--import {name}' for name in missing)}."
-        ) from None
-
-
-def check_columns(groups: Iterator[Group], rewards: Sequence[Reward]) -> Iterator[Group]:
-    """Check that the first group has the columns that rewards need. Yield all groups."""
-    for group in (first := list(itertools.islice(groups, 1))):
-        for function in {*itertools.chain(*map(find_functions, rewards))}:
-            function.check_columns({*group.columns} - TRAINER_DATA)
-    return itertools.chain(first, groups)
+    """Return a sentence about each reward that asks a server, with the key's variable, and about those that start programs."""
+    programs = console.list_programs(reward)
+    contacts = [f"Programs are run with {', '.join(programs)}."] if programs else []
+    for function in find_functions(reward):
+        if function.factory.traits.get("asks"):
+            options = {**function.options}
+            server = options.get("base_url") or os.environ.get("OPENAI_BASE_URL") or "the default server"
+            key = f" with the key in {options['api_key_env']}" if "api_key_env" in options else ""
+            contacts.append(f"{function.name} asks {server}{key}.")
+    return [*dict.fromkeys(contacts)]
 
 
 def format_row(scored: ScoredGroup, row: int) -> str:
@@ -147,11 +126,11 @@ def format_row(scored: ScoredGroup, row: int) -> str:
 
 def main(arguments: Sequence[str]) -> None:
     args = build_parser().read(arguments)
-    with console.exit_on(TypeError, ValueError, OSError, ImportError), console.exit_on_reward_error():
+    with console.exit_on(TypeError, ValueError, OSError, ImportError):
         with console.keep_stdout_for_json(args.json):
-            rewards = read_rewards(args)
-            old = parse_for_run(args.against, args) if args.against else None
-            for contact in [one for rewards_of in (rewards, old) if rewards_of for one in list_contacts(rewards_of)]:
+            rewards = read_rewards(args, args.rewards)
+            old = read_rewards(args, args.against) if args.against else None
+            for contact in [*list_contacts(rewards), *(list_contacts(old) if old else ())]:
                 print(console.make_printable(contact), file=sys.stderr)
             found = describe_scores(*score(args, rewards, old))
     if args.json:
@@ -169,7 +148,12 @@ def score(args: argparse.Namespace, rewards: Reward, old: Reward | None) -> tupl
             f"--out must be a new file, but '{args.out}' is a folder or has group records. Choose another one."
         )
     tally, difference = Tally(), Difference() if old else None
-    groups = check_columns(read_groups(args.completions), [one for one in (rewards, old) if one])
+    groups = read_groups(args.completions)
+    first = [*itertools.islice(groups, 1)]
+    for function in itertools.chain(*(find_functions(one) for one in (rewards, old) if one)):
+        for group in first:
+            function.check_columns({*group.columns} - TRAINER_DATA)
+    groups = itertools.chain(first, groups)
     scored_by_old: Iterable[ScoredGroup | None] = itertools.repeat(None)
     if old:  # a copy that nobody reads would keep all groups in memory
         groups, copies = itertools.tee(groups)
@@ -199,8 +183,7 @@ def describe_scores(tally: Tally, difference: Difference | None) -> dict[str, An
         "dead_groups": difference.dead,
         "examples": [
             {"before": then, "now": now, **describe_row(scored.group, row)}
-            for way in ("up", "down")
-            for then, now, scored, row in difference.examples[way]
+            for then, now, scored, row in itertools.chain(*difference.examples.values())
         ],
     }
     return {
@@ -248,7 +231,10 @@ def summarize_scores(found: dict[str, Any], *, has_details: bool) -> str:
     rows = [["reward", "mean", "None", "scores", "unchanged", "p99 ms"]]
     for one in found["rewards"]:
         time, unscored = (one["milliseconds"] or {}).get("p99"), f"{one['unscored'] / found['rows']:.1%}"
-        cells = [one["name"], console.format_known(one["mean"], ".3f"), unscored, format_distribution(one)]
+        scores = ", ".join(f"{part['score']:.4g}: {part['share']:.1%}" for part in one["shares"] or ())
+        if one["quartiles"] and not scores:
+            scores = "quartiles " + ", ".join(f"{value:.4g}" for value in one["quartiles"])
+        cells = [one["name"], console.format_known(one["mean"], ".3f"), unscored, scores]
         rows.append([*cells, console.format_known(one["as_recorded"], ".1%"), console.format_known(time, ".3f")])
     columns = WHOLE if has_details else console.get_width()
     groups, difference = found["groups"], found["difference"]
@@ -267,20 +253,6 @@ def summarize_scores(found: dict[str, Any], *, has_details: bool) -> str:
         shown = labelled if has_details else labelled[: console.MOST_TEXTS]
         lines += ["", title, *(format_example(label, one, columns) for label, one in shown)] if shown else []
     return "\n".join(lines if has_details else [*lines, "", "--details shows the table and all examples in full."])
-
-
-def format_distribution(found: dict[str, Any]) -> str:
-    """Return the scores of a reward with their shares if there are only a few, and otherwise the quartiles."""
-    if found["shares"] or not found["quartiles"]:
-        return ", ".join(f"{one['score']:.4g}: {format_share(one['share'])}" for one in found["shares"] or ())
-    return "quartiles " + ", ".join(f"{value:.4g}" for value in found["quartiles"])
-
-
-def format_share(share: float) -> str:
-    """Return a share in whole percent. Only a share of nothing is 0%, and only a share of everything is 100%."""
-    if 0 < share < 0.01:
-        return "<1%"
-    return ">99%" if 0.99 < share < 1 else f"{share:.0%}"
 
 
 def format_example(label: str, found: dict[str, Any], columns: int) -> str:

@@ -4,16 +4,23 @@ import contextlib
 import logging
 import os
 import shutil
+import signal
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
+from statistics import NormalDist
+from types import FrameType
+from typing import Any
 
+import numpy as np
 import torch
 from accelerate.utils import broadcast_object_list
-from datasets import Dataset
+from pandas import DataFrame, Series
 from tqdm.contrib.logging import logging_redirect_tqdm
+from transformers import Trainer, TrainerCallback, TrainerState, TrainingArguments
 from transformers.integrations import get_available_reporting_integrations
 from transformers.trainer_callback import ProgressCallback
 from trl import ModelConfig, get_peft_config, get_quantization_config
@@ -22,19 +29,28 @@ from .. import demo
 from ..checks import check, verdict
 from ..distributed import count_cores
 from ..errors import CheckpointMismatch
-from ..expressions import Reward
 from ..files import find_last_checkpoint, read_state
+from ..records import files
 from ..report import write_report
+from ..texts import completion_text, prompt_text
 from ..training.config import FilteredGRPOConfig
+from ..training.groups import ScoredGroups
 from ..training.trainer import FilteredGRPOTrainer
-from .callbacks import BeforeAndAfter, Interrupts, ReportWriter, RewardProgress, is_cut_short
-from .console import FAULTY, INTERRUPTED, end, exit_on, exit_on_reward_error
+from .console import FAULTY, INTERRUPTED, end, exit_on, format_known, format_table
 from .job import choose_model, describe_sizes, describe_steps, load_tokenizer, prepare_job, read_job
 from .job_files import FROM_WEIGHTS, choose_checkpoint
 
 
 LEAST_SPACE = 1 << 20
 """Free space of a disk that is not full, in bytes."""
+
+NORMAL_95 = NormalDist().inv_cdf(0.975)
+"""Number of standard errors in half of a 95 % interval."""
+
+REPORT_SHARE = 0.01
+"""Maximum share of the time of a run that may be spent on writing its report anew."""
+
+logger = logging.getLogger(__name__)
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -70,7 +86,21 @@ def main(arguments: Sequence[str]) -> None:
             )
         sys.exit(FAULTY)
     with exit_on(ValueError, ImportError, OSError):  # weights that are missing, packages that a model needs
-        trainer = build_trainer(name, training, model, rewards, train_dataset, eval_dataset)
+        shared = {
+            "revision": model.model_revision,
+            "attn_implementation": model.attn_implementation,
+            "dtype": model.dtype,
+        }
+        training.model_init_kwargs = {**shared, **(training.model_init_kwargs or {})}
+        trainer = FilteredGRPOTrainer(
+            name,
+            rewards,
+            args=training,
+            train_dataset=train_dataset,
+            eval_dataset=eval_dataset,
+            quantization_config=get_quantization_config(model),
+            peft_config=get_peft_config(model),
+        )
     trainer.run["job"] = asdict(job)
     evaluation, progress = BeforeAndAfter(trainer), RewardProgress()
     trainer.add_callback(Interrupts())
@@ -82,9 +112,8 @@ def main(arguments: Sequence[str]) -> None:
         trainer.remove_callback(ProgressCallback)
         trainer.add_callback(progress)
     with (
-        exit_on(CheckpointMismatch),
         exit_on_full_disk(training.output_dir),
-        exit_on_reward_error(),
+        exit_on(CheckpointMismatch),  # and a reward that raises an error
         contextlib.closing(progress),
         end_when_interrupted(trainer),
         logging_redirect_tqdm([logging.getLogger("trl_grpo_rewards")]),  # warnings above the bar, not behind it
@@ -151,31 +180,6 @@ def end_when_interrupted(trainer: FilteredGRPOTrainer) -> Iterator[None]:
         sys.exit(INTERRUPTED)
 
 
-def build_trainer(
-    name: str,
-    training: FilteredGRPOConfig,
-    model: ModelConfig,
-    rewards: Reward,
-    train_dataset: Dataset,
-    eval_dataset: Dataset | None,
-) -> FilteredGRPOTrainer:
-    training.model_init_kwargs = {
-        "revision": model.model_revision,
-        "attn_implementation": model.attn_implementation,
-        "dtype": model.dtype,
-        **(training.model_init_kwargs or {}),
-    }
-    return FilteredGRPOTrainer(
-        name,
-        rewards,
-        args=training,
-        train_dataset=train_dataset,
-        eval_dataset=eval_dataset,
-        quantization_config=get_quantization_config(model),
-        peft_config=get_peft_config(model),
-    )
-
-
 def disconnect(trainer: FilteredGRPOTrainer) -> None:
     """End the process group, which the wrapped model keeps alive. Its threads could abort Python while it exits."""
     trainer.model_wrapped = trainer.model
@@ -200,9 +204,9 @@ def check_packages(training: FilteredGRPOConfig, model: ModelConfig) -> None:
         "use_vllm": (training.use_vllm, "vllm"),
         "use_liger_kernel": (training.use_liger_kernel, "liger_kernel"),
     }
-    missing = [(option, package) for option, (is_set, package) in needed.items() if is_set and not find_spec(package)]
+    missing = {option: package for option, (is_set, package) in needed.items() if is_set and not find_spec(package)}
     trackers = {*training.report_to} - {*get_available_reporting_integrations()}
-    for option, package in [*missing, *((f"report_to {one}", one) for one in trackers)]:
+    for option, package in (missing | {f"report_to {one}": one for one in trackers}).items():
         raise ImportError(
             f"--{option} needs the package {package}, which is not installed. Install it with pip install "
             f"{package.replace('_', '-')}, or leave out the option."
@@ -234,3 +238,139 @@ def use_all_cores(training: FilteredGRPOConfig) -> None:
     """Share the cores among the processes of this machine. Launchers leave one core to each process on a CPU."""
     if training.device.type == "cpu" and is_launched() and torch.get_num_threads() == 1:
         torch.set_num_threads(max(1, count_cores() // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))))
+
+
+# --- callbacks --------------------------------------------------------------------------------------------------------
+
+
+def measure(trainer: Trainer) -> tuple[DataFrame, dict[str, str]]:
+    """Evaluate a model on its `eval_dataset`. Return the means of each group, with its total, and a completion of each prompt."""
+    groups: list[ScoredGroups] = []  # TRL keeps those of the last batch only
+    score, names = trainer._score, [*trainer.reward_func_names, "reward"]
+
+    def collect(*args: Any) -> ScoredGroups:
+        groups.append(score(*args))
+        return groups[-1]
+
+    trainer._score = collect
+    try:
+        trainer.evaluate()
+    finally:
+        del trainer._score
+    scores = [torch.column_stack([one.rewards.nanmean(1), one.totals.nanmean(1)]).cpu().numpy() for one in groups]
+    means = DataFrame(np.concatenate(scores), columns=names)
+    if groups[0].size > 1:  # one completion is no group
+        means["dead groups"] = np.concatenate([1.0 - one.live.cpu().numpy() for one in groups])
+    completions: dict[str, str] = {}
+    for prompt, completion in zip(trainer._logs["prompt"], trainer._logs["completion"], strict=True):
+        completions.setdefault(prompt_text(prompt), completion_text(completion))
+    return means, completions
+
+
+def describe_change(before: Series, after: Series) -> str:
+    """Return the mean difference between two evaluations on the same prompts, with its 95 % interval over the prompts."""
+    differences = (after - before).dropna()
+    if len(differences) < 2:
+        return ""
+    return f"{differences.mean():+.3f} ± {NORMAL_95 * differences.sem():.3f}"
+
+
+def is_cut_short(args: TrainingArguments, state: TrainerState) -> bool:
+    """Whether SIGTERM ended a run with `enable_jit_checkpoint` before its last step."""
+    return bool(args.enable_jit_checkpoint) and state.global_step < state.max_steps
+
+
+class Interrupts(TrainerCallback):
+    """Ends a run at its next step if Python dropped the interrupt, as it does while an object is deleted."""
+
+    def __init__(self) -> None:
+        self.came = False
+        for number in signal.valid_signals():
+            if signal.getsignal(number) is signal.default_int_handler:
+                with contextlib.suppress(ValueError):  # a thread cannot set it
+                    signal.signal(number, self.interrupt)
+
+    def interrupt(self, number: int, frame: FrameType | None) -> None:
+        self.came = True
+        raise KeyboardInterrupt
+
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, *rest: Any, **kwargs: Any) -> None:
+        if self.came:
+            raise KeyboardInterrupt
+
+
+class BeforeAndAfter(TrainerCallback):
+    """Evaluates when training begins and ends. Sharded models can only be evaluated within training."""
+
+    def __init__(self, trainer: Trainer) -> None:
+        self.trainer = trainer
+
+    def on_train_begin(self, args: TrainingArguments, state: TrainerState, *rest: Any, **kwargs: Any) -> None:
+        self.first_step = state.global_step
+        self.before = measure(self.trainer)
+        self.start = time.monotonic()
+
+    def on_train_end(self, args: TrainingArguments, state: TrainerState, *rest: Any, **kwargs: Any) -> None:
+        self.seconds = time.monotonic() - self.start
+        if not is_cut_short(args, state):
+            self.after = measure(self.trainer)
+
+    def report(self, examples: int = 3) -> str:
+        """Return a table of both evaluations, and the completions of a few problems before and after training."""
+        (before, old), (after, new) = self.before, self.after
+        rows = [
+            [name, f"{before[name].mean():.3f}", f"{values.mean():.3f}", describe_change(before[name], values)]
+            for name, values in after.items()
+            if before[name].notna().any() and values.notna().any()
+        ]
+        first = f"step {self.first_step}" if self.first_step else "before"
+        table = format_table([["held-out problems", first, "after", "change"], *rows], "<>>>")
+        lines = [f"Trained to step {self.trainer.state.global_step} in {self.seconds:.0f} s.", "", *table]
+        for prompt in [prompt for prompt in old if prompt in new][:examples]:
+            shown = {first: old[prompt], "after": new[prompt]}
+            lines += ["", prompt, *(f"  {f'{name}:':{len(first) + 1}} {text}" for name, text in shown.items())]
+        return "\n".join(lines)
+
+
+class ReportWriter(TrainerCallback):
+    """Writes the report of a run anew at checkpoints and evaluations, if there is time for one that has grown."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.clock, self.start, self.spent, self.last, self.has_warned = clock, clock(), 0.0, 1.0, False
+
+    def on_save(self, args: TrainingArguments, state: TrainerState, *rest: Any, **kwargs: Any) -> None:
+        run, now = Path(args.output_dir), self.clock()
+        is_early = self.spent + 2 * self.last > REPORT_SHARE * (now - self.start)  # it grows with the records
+        if is_early or not state.is_world_process_zero or not (run / "groups").exists():
+            return
+        try:
+            files.logger.disabled = True  # the report at the end of the run warns of damaged records
+            write_report(run, run / "report.html")
+        except Exception as error:  # records may be damaged in any way
+            if not self.has_warned:
+                logger.warning(
+                    f"The report cannot be written to '{run}': {str(error).rstrip('.')}. Training continues, and later "
+                    f"checkpoints and evaluations try again. Check the disk and the folder."
+                )
+            self.has_warned = True
+        finally:
+            files.logger.disabled = False
+        self.last = self.clock() - now
+        self.spent += self.last
+
+    on_evaluate = on_save
+
+
+class RewardProgress(ProgressCallback):
+    """A progress bar with the reward and the share of dead groups, instead of a printed line of all metrics."""
+
+    def on_log(self, args: Any, state: TrainerState, control: Any, logs: Any = None, **kwargs: Any) -> None:
+        if logs and "reward" in logs and state.is_world_process_zero and self.training_bar is not None:
+            dead = logs.get("groups/dead")
+            self.training_bar.set_postfix(reward=format_known(logs["reward"], ".3f"), dead=format_known(dead, ".2f"))
+
+    def close(self) -> None:
+        """Close the bars of a run that was interrupted."""
+        for bar in (self.prediction_bar, self.training_bar):
+            if bar is not None:
+                bar.close()
