@@ -10,11 +10,7 @@ from pandas import DataFrame
 from helpers.made_runs import record, written
 from helpers.runs import small_config
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, tags
-from trl_grpo_rewards.cli.train import (
-    BeforeAndAfter,
-    ReportWriter,
-    measure,
-)
+from trl_grpo_rewards.cli.train import BeforeAndAfter, ReportWriter, measure
 from trl_grpo_rewards.records.files import GroupWriter
 
 
@@ -22,13 +18,9 @@ from trl_grpo_rewards.records.files import GroupWriter
 def test_the_report_compares_the_end_with_the_beginning(begun, first):
     callback = BeforeAndAfter(SimpleNamespace(state=SimpleNamespace(global_step=7)))
     callback.first_step, callback.seconds = begun, 0.4
+    same = {"tags": [0.5, 0.5], "dead groups": [0.0, 1.0], "reward": [1.0, nan], "none": [nan, nan]}
     callback.before, callback.after = (
-        (
-            DataFrame(
-                {"boxed": [accuracy, 2 * accuracy], "tags": [0.5, 0.5], "reward": [1.0, nan], "none": [nan, nan]}
-            ),
-            {"2 + 2?": text, "3 + 3?": "6"},
-        )
+        (DataFrame({"boxed": [accuracy, 2 * accuracy], **same}), {"2 + 2?": text, "3 + 3?": "6"})
         for accuracy, text in ((0.25, "4"), (0.75, "four"))
     )
     shown = callback.report(examples=1)
@@ -36,6 +28,7 @@ def test_the_report_compares_the_end_with_the_beginning(begun, first):
     assert rows["boxed"] == ["0.375", "1.125", "+0.750", "±", "0.490"]  # 1.96 standard errors of 0.5 and 1
     assert rows["tags"] == ["0.500", "0.500", "+0.000", "±", "0.000"]
     assert rows["reward"] == ["1.000", "1.000"] and "none" not in rows  # one prompt says nothing
+    assert rows["dead groups"] == ["0.500", "0.500"]  # which are no scores
     assert shown.startswith("Trained to step 7 in 0 s.") and "3 + 3?" not in shown
     assert shown.endswith(f"2 + 2?\n  {first}: 4\n  after:  four")
     assert re.search(f"^held-out problems +{first} +after", shown, re.MULTILINE)

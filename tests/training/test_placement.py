@@ -3,10 +3,20 @@
 import math
 import random
 
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trl_grpo_rewards.training.placement import Size, compute_pack_span, count_padded, plan_micro_batches, plan_moves
+from helpers.ranks import run_on_forked_ranks
+from trl_grpo_rewards.training.placement import (
+    Move,
+    Size,
+    compute_pack_span,
+    count_padded,
+    move_groups,
+    plan_micro_batches,
+    plan_moves,
+)
 
 
 def lengths_after(lengths):
@@ -98,3 +108,31 @@ def test_long_tailed_rows_are_hardly_padded():
 
 def test_micro_batches_share_a_step_where_one_number_divides_the_other():
     assert [compute_pack_span(*pair) for pair in [(4, 4), (8, 4), (4, 8), (4, 3), (1, 5)]] == [4, 4, 4, 1, 1]
+
+
+# --- the exchange of rows between two ranks
+
+
+COUNTS = 7, 2
+"""How many rows each rank has."""
+
+
+def exchange(rank: int) -> list[tuple]:
+    ids = torch.arange(COUNTS[rank] * 4).view(-1, 4) + 1000 * rank
+    groups = [[{"ids": own, "advantage": own[0] / 8, "images": int(own[0])}] for own in ids]  # views of the batch
+    kept = move_groups(groups, [], rank, torch.device("cpu"))
+    assert all(one is other for one, other in zip(kept, groups, strict=True))
+    moves = [Move(0, 1, 5), Move(0, 1, 3), Move(1, 0, 1)]
+    got = move_groups(groups, moves, rank, torch.device("cpu"))
+    return [
+        (row["ids"].tolist(), row["advantage"].item() * 8, row["images"], row["ids"].untyped_storage().nbytes())
+        for (row,) in got
+    ]
+
+
+def test_a_rank_with_many_rows_gives_some_to_one_with_few():
+    one, other = run_on_forked_ranks(exchange)
+    assert [row[2] for row in one] == [0, 4, 8, 16, 24, 1004] and [row[2] for row in other] == [1000, 20, 12]
+    for ids, advantage, first, size in one + other:
+        assert ids == [first, first + 1, first + 2, first + 3] and advantage == first
+        assert (size == 4 * 8) == (first in (1004, 20, 12))  # only the row's own memory is sent, not that of its batch

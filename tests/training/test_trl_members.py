@@ -22,7 +22,7 @@ from trl_grpo_rewards.training.trl_members import (
     NEWEST_TESTED,
     PARTS,
     UTILITIES,
-    check_parameters,
+    check_trl,
     warn_of_newer_trl,
 )
 
@@ -132,7 +132,7 @@ def test_methods_that_pass_everything_on_are_accepted():
 
     for around in (wrap, lambda method: functools.wraps(method)(wrap(method))):
         methods = {name: around(getattr(GRPOTrainer, name)) for name in (*METHODS, *CALLED)}
-        check_parameters(FilteredGRPOTrainer, type("Between", (GRPOTrainer,), methods))
+        check_trl(FilteredGRPOTrainer, type("Between", (GRPOTrainer,), methods))
 
 
 # --- versions --------------------------------------------------------------------------------------------------------

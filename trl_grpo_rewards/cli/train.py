@@ -47,6 +47,9 @@ LEAST_SPACE = 1 << 20
 NORMAL_95 = NormalDist().inv_cdf(0.975)
 """Number of standard errors in half of a 95 % interval."""
 
+DEAD = "dead groups"
+"""The share of groups that are dead, next to the scores of an evaluation."""
+
 REPORT_SHARE = 0.01
 """Maximum share of the time of a run that may be spent on writing its report anew."""
 
@@ -260,7 +263,7 @@ def measure(trainer: Trainer) -> tuple[DataFrame, dict[str, str]]:
     scores = [torch.column_stack([one.rewards.nanmean(1), one.totals.nanmean(1)]).cpu().numpy() for one in groups]
     means = DataFrame(np.concatenate(scores), columns=names)
     if groups[0].size > 1:  # one completion is no group
-        means["dead groups"] = np.concatenate([1.0 - one.live.cpu().numpy() for one in groups])
+        means[DEAD] = np.concatenate([1.0 - one.live.cpu().numpy() for one in groups])
     completions: dict[str, str] = {}
     for prompt, completion in zip(trainer._logs["prompt"], trainer._logs["completion"], strict=True):
         completions.setdefault(prompt_text(prompt), completion_text(completion))
@@ -318,11 +321,10 @@ class BeforeAndAfter(TrainerCallback):
     def report(self, examples: int = 3) -> str:
         """Return a table of both evaluations, and the completions of a few problems before and after training."""
         (before, old), (after, new) = self.before, self.after
-        rows = [
-            [name, f"{before[name].mean():.3f}", f"{values.mean():.3f}", describe_change(before[name], values)]
-            for name, values in after.items()
-            if before[name].notna().any() and values.notna().any()
-        ]
+        scored = [name for name in after if not (before[name].isna().all() or after[name].isna().all())]
+        means = [[f"{part[name].mean():.3f}" for part in (before, after)] for name in scored]
+        changes = ["" if name == DEAD else describe_change(before[name], after[name]) for name in scored]
+        rows = [[name, *both, change] for name, both, change in zip(scored, means, changes, strict=True)]
         first = f"step {self.first_step}" if self.first_step else "before"
         table = format_table([["held-out problems", first, "after", "change"], *rows], "<>>>")
         lines = [f"Trained to step {self.trainer.state.global_step} in {self.seconds:.0f} s.", "", *table]

@@ -75,18 +75,20 @@ def check_metric(args: FilteredGRPOConfig, reward_funcs: Any, names: Sequence[st
     functions = reward_funcs if isinstance(reward_funcs, list) else [reward_funcs]
     is_name = all(isinstance(one, Reward) for one in functions) and metric in {*names} - {*OWN_METRICS}
     is_other = bool(names) and metric.startswith("rewards/") and metric not in means + parts
-    losses = [f"{name}_loss" for name in sets] or ["loss"]
-    listed = ", ".join(f"eval_{one}" for one in [*means, "reward", *losses])
+    fault = ""
     if is_name or is_other or (sets and metric == "loss"):
-        raise ValueError(
-            f"metric_for_best_model must be a metric of the evaluation; got {args.metric_for_best_model!r}. Set it to "
-            f"one of {listed}, or to another metric that is logged with eval_ in front."
-        )
-    if isinstance(args.metric_for_best_model, Unnamed) and len(sets) > 1:
-        raise ValueError(
+        fault = f"metric_for_best_model must be a metric of the evaluation; got {args.metric_for_best_model!r}."
+    elif isinstance(args.metric_for_best_model, Unnamed) and len(sets) > 1:
+        fault = (
             f"With several evaluation sets, metric_for_best_model must be named, since TRL logs the rewards of all "
-            f"sets under the same names, and those of the last one ({sets[-1]!r}) count. Set it to one of {listed}, "
-            f"or pass one set."
+            f"sets under the same names, and those of the last one ({sets[-1]!r}) count."
+        )
+    if fault:
+        listed = ", ".join(
+            f"eval_{one}" for one in [*means, "reward", *([f"{name}_loss" for name in sets] or ["loss"])]
+        )
+        raise ValueError(
+            f"{fault} Set it to one of {listed}, or to another metric that is logged with eval_ in front."
         )
 
 

@@ -38,7 +38,7 @@ from .prompts import PLACE_COLUMN, PlacedRows, Resampler, SelectiveStream, build
 from .recording import Recorder, complete_card, describe_run
 from .rows import TensorBatch
 from .trees import Positioned, score_tree
-from .trl_members import check_attributes, check_trl, find_changes, replace_members
+from .trl_members import check_attributes, check_trl, find_changes, replace_members, warn_of_newer_trl
 from .validation import check_arguments, check_functions, find_outcome, unpack_rewards, warn_without_outcome
 from .zero_variance import resolve_zero_variance
 
@@ -101,7 +101,9 @@ class FilteredGRPOTrainer(GRPOTrainer):
         full_model = None if kwargs.get("peft_config") else model
         check_arguments(args, reward_funcs, train_dataset, eval_dataset, *world, weights, full_model)
         prior = read_prior(args.selective_prior, train_dataset)
-        check_trl(FilteredGRPOTrainer, GRPOTrainer, is_main_process=args.process_index == 0)
+        check_trl(FilteredGRPOTrainer, GRPOTrainer)
+        if args.process_index == 0:
+            warn_of_newer_trl()
         given = len(reward_funcs) if isinstance(reward_funcs, list) else int(reward_funcs is not None)
         self._recorder = Recorder(args)
         kwargs["callbacks"] = [self._recorder, *(kwargs.get("callbacks") or [])]

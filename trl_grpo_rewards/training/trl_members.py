@@ -91,20 +91,12 @@ def check_members(owner: object, names: tuple[str, ...]) -> None:
         raise say_missing(f"{', '.join(map(repr, missing))} of {getattr(owner, '__name__', type(owner).__name__)}")
 
 
-def check_trl(own: type, owner: type, is_main_process: bool) -> None:
-    """Check TRL before `own`, which overrides methods of `owner`, is built, and warn if it is newer than was tested."""
+def check_trl(own: type, owner: type) -> None:
+    """Check that TRL has all members, and that its methods take what `own`, which overrides them in `owner`, passes."""
     check_members(utils, UTILITIES)
     check_members(owner, (*METHODS, *CALLED))
-    check_parameters(own, owner)
-    if is_main_process:
-        warn_of_newer_trl()
-
-
-def check_parameters(own: type, owner: type) -> None:
-    """Check that methods of TRL take what this package passes, or anything."""
     wanted = {name: text.split(", ") for name, text in CALLED.items()}
-    wanted |= {name: list_parameters(vars(own)[name]) for name in METHODS}
-    for name, mine in wanted.items():
+    for name, mine in (wanted | {name: list_parameters(vars(own)[name]) for name in METHODS}).items():
         found = list_parameters(getattr(owner, name))
         unlike = (pair for pair in zip_longest(mine, found) if pair[0] != pair[1] or ANY in pair)
         if ANY not in next(unlike, (ANY,)):
