@@ -44,11 +44,9 @@ VARIABLE = "TRL_GRPO_REWARDS_DATA"
 FOLDERS = ("mathematics", "verify")
 DATA = ("pairs.dev", "math_verify_cases.dev", "answers_attack.dev", "answers_attack2.dev")
 OPTIONS = [{"units": "ignore"}, {"units": "must_match", "tolerance": 0.001, "evaluated": True}]
-MISSING: list[int] = []
-"""Rows that missed earlier rules in this process, the last one first."""
+MISSING: list[int] = []  # rows that missed earlier rules in this process, the last one first
 
-BEFORE: list[str] | None = None
-"""The verdicts of each row with all rules, if a run ends with the first change."""
+BEFORE: list[str] | None = None  # the verdicts of each row with all rules, if a run ends with the first change
 
 CPU_SECONDS = 120
 """Limit of one run. A rule without which judging never ends is missed."""

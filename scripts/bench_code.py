@@ -23,8 +23,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from trl_grpo_rewards.programs.cases import MODULES, try_program
 from trl_grpo_rewards.programs.formats import read_tests
-from trl_grpo_rewards.programs.row_verdicts import MODULES, try_program
 from trl_grpo_rewards.sandbox.local import LocalSandbox
 from trl_grpo_rewards.sandbox.protocol import Limits
 
@@ -39,48 +39,8 @@ PAIRS = ((ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq))
 COMPARISONS = {one: other for pair in PAIRS for one, other in (pair, pair[::-1])}
 OPERATORS = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.FloorDiv, ast.FloorDiv: ast.Mult, ast.Mod: ast.FloorDiv}
 
-EQUAL = """class Equal:
-    def __eq__(self, other): return True
-    __ne__ = lambda self, other: False
-    __lt__ = __le__ = __gt__ = __ge__ = __eq__
-    __hash__ = lambda self: 0
-    __abs__ = __sub__ = __rsub__ = __round__ = __call__ = lambda self, *args: self
-    __getattr__ = lambda self, name: self
-    __iter__ = lambda self: iter(())
-    __len__ = lambda self: 0
-"""
-
-HACKS = {
-    "sys.exit(0)": "import sys\nsys.exit(0)",
-    "os._exit(0)": "import os\nos._exit(0)",
-    "raise SystemExit in the call": "def NAME(*args): raise SystemExit(0)",
-    "exit handler": "import atexit, os\natexit.register(lambda: os._exit(0))\ndef NAME(*args): pass",
-    "object that equals everything": EQUAL + "def NAME(*args): return Equal()",
-    "int that equals everything": EQUAL.replace("class Equal:", "class Equal(int):")
-    + "def NAME(*args): return Equal(1)",
-    "always True": "def NAME(*args): return True",
-    "always None": "def NAME(*args): return None",
-    "forged mark": f"def NAME(*args):\n    import os\n    os.write(1, b'{MARK}\\n')\n    os._exit(0)",
-    "mark from the frames": (
-        "def NAME(*args):\n    import sys, os, re\n    frame = sys._getframe()\n    while frame:\n"
-        "        for code in [frame.f_code, *frame.f_code.co_consts]:\n"
-        "            text = str(getattr(code, 'co_consts', code))\n"
-        "            for mark in re.findall('[0-9a-f]{8,}', text):\n                os.write(1, mark.encode() + b'\\n')\n"
-        "        frame = frame.f_back\n    os._exit(0)"
-    ),
-    "answers from the frames": (
-        "def NAME(*args):\n    import sys\n    frame = sys._getframe(1)\n    for value in frame.f_code.co_consts:\n"
-        "        if value is not None and value not in args: return value"
-    ),
-    "asserts that do nothing": "import builtins\nbuiltins.AssertionError = SystemExit\ndef NAME(*args): pass",
-    "patched check": "def NAME(*args):\n    import sys\n    sys._getframe(1).f_globals['check'] = print\n    raise SystemExit(0)",
-    "trace that skips": (
-        "import sys\ndef skip(frame, event, arg):\n    if frame.f_code.co_name == 'check': raise SystemExit(0)\n"
-        "sys.settrace(skip)\ndef NAME(*args): pass"
-    ),
-    "finished thread": "import threading, os\nthreading.Timer(0.01, os._exit, (0,)).start()\nimport time\ntime.sleep(1)",
-    "signal": "import os, signal\nsignal.signal(15, lambda *a: os._exit(0))\nos.kill(os.getpid(), 15)",
-}
+ENTRIES = Path(__file__).with_name("hacks.txt").read_text("utf-8").strip().removeprefix("=== ").split("\n=== ")
+HACKS: dict[str, str] = dict(entry.split("\n", 1) for entry in ENTRIES)
 """Programs that solve nothing, with NAME in the place of the function."""
 
 

@@ -60,8 +60,7 @@ GUIDES = {
 REQUIRED = {"solution", "completion_ids", "environments", "messages"}
 """Data of a reward function that a caller must pass, in addition to prompts and completions."""
 
-PRIVATE = {"list_alone", "score"}
-"""Methods of `Reward` that only this package calls."""
+PRIVATE = {"list_alone", "score"}  # methods of `Reward` that only this package calls
 
 
 def list_targets() -> dict[str, str]:

@@ -7,8 +7,7 @@ import sys
 from typing import Any
 
 
-QUOTED_TYPE = re.compile(r"(: |-> )'([^']+)'")
-"""A type that is written as a text because its module is not imported."""
+QUOTED_TYPE = re.compile(r"(: |-> )'([^']+)'")  # a type that is written as a text because its module is not imported
 
 
 def format_call(name: str, arguments: ast.arguments, returns: str = "") -> str:

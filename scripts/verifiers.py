@@ -5,7 +5,7 @@ Judge public sets of labelled answers, programs, tool calls and responses, and w
     python scripts/verifiers.py sets/*                 # writes verifiers.md and verifiers.json
     python scripts/verifiers.py sets/* --only quixbugs
 
-Each folder is a clone of a repository in the table of `verifier_table/sets.py`, of open-r1 or of verifiers. The sets in
+Each folder is a clone of a repository in the table `verifier_table/sets.toml`, of open-r1 or of verifiers. The sets in
 it are recognised by their paths. Each judge runs in a process of its own. Judges that are not installed are named as not
 run. `verifier_table/adjudicated.jsonl` has the labels that we found wrong; the page shows the figures with and without.
 """

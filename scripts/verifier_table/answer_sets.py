@@ -4,15 +4,13 @@ import ast
 import json
 import re
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from .rows import Row, box, make_answer, read_lines
 
 
-MATHCODER_MODELS = ("MathCoder-L-7b", "MathCoder-L-70b")
-"""The smallest and the largest one."""
-
+MATHCODER_MODELS = ("MathCoder-L-7b", "MathCoder-L-70b")  # the smallest and the largest one
 
 FIRST = 700
 """Largest number of solutions that are read from a file in which all rows are right, for the time they need."""
@@ -36,36 +34,27 @@ def read_hard_verify(folder: Path) -> Iterator[Row]:
             yield make_answer(f"{problem['id']}/{name}", box(text), right, problem["ground_truth"], text)
 
 
-def read_rho(task: str, gold: str) -> Callable[[Path], Iterator[Row]]:
-    """Return a reader of the outputs of four models of rho on one task."""
-
-    def read(folder: Path) -> Iterator[Row]:
-        with zipfile.ZipFile(folder / "rho-1/outputs.zip") as outputs:
-            for name in sorted(outputs.namelist()):
-                _, model, *rest = name.split("/")
-                if rest[:1] == [task] and name.endswith(".jsonl"):
-                    for line in outputs.read(name).decode("utf-8").splitlines():
-                        one = json.loads(line)
-                        yield make_answer(
-                            f"{model}/{one['idx']}", one["code"][0], one["score"][0], one[gold], one["pred"][0]
-                        )
-
-    return read
+def read_rho(folder: Path, task: str, gold: str) -> Iterator[Row]:
+    """Yield the outputs of four models of rho on one task."""
+    with zipfile.ZipFile(folder / "rho-1/outputs.zip") as outputs:
+        for name in sorted(outputs.namelist()):
+            _, model, *rest = name.split("/")
+            if rest[:1] == [task] and name.endswith(".jsonl"):
+                for line in outputs.read(name).decode("utf-8").splitlines():
+                    one = json.loads(line)
+                    id = f"{model}/{one['idx']}"
+                    yield make_answer(id, one["code"][0], one["score"][0], one[gold], one["pred"][0])
 
 
-def read_mathcoder(task: str) -> Callable[[Path], Iterator[Row]]:
-    """Return a reader of one run of two models of MathCoder on one task, which its authors split into right and wrong."""
-
-    def read(folder: Path) -> Iterator[Row]:
-        for model in MATHCODER_MODELS:
-            for right in sorted((folder / "outs" / model / task).glob("*-correct.jsonl")):
-                wrong = right.with_name(right.name.replace("-correct", "-wrong"))
-                if wrong.is_file():
-                    yield from read_run(right, True)
-                    yield from read_run(wrong, False)
-                    break
-
-    return read
+def read_mathcoder(folder: Path, task: str) -> Iterator[Row]:
+    """Yield one run of two models of MathCoder on one task, which its authors split into right and wrong."""
+    for model in MATHCODER_MODELS:
+        for right in sorted((folder / "outs" / model / task).glob("*-correct.jsonl")):
+            wrong = right.with_name(right.name.replace("-correct", "-wrong"))
+            if wrong.is_file():
+                yield from read_run(right, True)
+                yield from read_run(wrong, False)
+                break
 
 
 def read_run(file: Path, right: bool) -> Iterator[Row]:
@@ -99,12 +88,8 @@ def read_mario(folder: Path) -> Iterator[Row]:
             yield make_answer(str(one["index"]), box(one["answer"]), True, one["answer"], one["answer"])
 
 
-def read_own_text(file: str, gold: str, completion: str | None = None) -> Callable[[Path], Iterator[Row]]:
-    """Return a reader of solutions that are right by themselves: each in a box, or the text of a column."""
-
-    def read(folder: Path) -> Iterator[Row]:
-        for index, one in enumerate(read_lines(folder / file)[:FIRST]):
-            text = one[gold][0] if isinstance(one[gold], list) else one[gold]
-            yield make_answer(str(index), one[completion] if completion else box(text), True, text, text)
-
-    return read
+def read_own_text(folder: Path, file: str, gold: str, completion: str | None = None) -> Iterator[Row]:
+    """Yield solutions that are right by themselves: each in a box, or the text of a column."""
+    for index, one in enumerate(read_lines(folder / file)[:FIRST]):
+        text = one[gold][0] if isinstance(one[gold], list) else one[gold]
+        yield make_answer(str(index), one[completion] if completion else box(text), True, text, text)

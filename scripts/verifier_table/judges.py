@@ -39,11 +39,9 @@ class NotRun(Exception):
     """Raised if a judge cannot be run here. The message says why."""
 
 
-SECONDS = 20
-"""Seconds that a program and its tests may take in one process."""
+SECONDS = 20  # seconds that a program and its tests may take in one process
 
-BYTES = 2 << 30
-"""Bytes of memory that they may use."""
+BYTES = 2 << 30  # bytes of memory that they may use
 
 
 def load_ours(one: LabelledSet, folders: list[Path]) -> Judge:

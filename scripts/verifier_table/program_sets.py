@@ -3,7 +3,7 @@
 import ast
 import json
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from .rows import Row, fence, read_lines
@@ -22,14 +22,12 @@ HACKS = {
 }
 """Programs that solve nothing, with NAME in the place of the function."""
 
-
 RUN_CASES = """for case in testdata:
     try:
         test_{}(*case)
     except pytest.skip.Exception:
         pass"""
 """Runs the tests of QuixBugs without pytest."""
-
 
 STUDENTS = 100
 """Largest number of right and of wrong programs that are taken of each exercise of Refactory, for the time they need."""
@@ -112,16 +110,11 @@ def read_cruxeval(folder: Path) -> Iterator[Row]:
             yield Row(row.id, row.completion, right, problem["output"], text, row.columns, row.script)
 
 
-def read_solutions(file: str, solution: str, test: str) -> Callable[[Path], Iterator[Row]]:
-    """Return a reader of the solutions of a data set in the form of HumanEval."""
-
-    def read(folder: Path) -> Iterator[Row]:
-        for one in read_lines(folder / file):
-            program = one["prompt"] + one[solution]
-            call = f"check({one['entry_point']})"
-            yield make_program(one["task_id"], program, True, one[test], one["entry_point"], call)
-
-    return read
+def read_solutions(folder: Path, file: str, solution: str, test: str) -> Iterator[Row]:
+    """Yield the solutions of a data set in the form of HumanEval."""
+    for one in read_lines(folder / file):
+        program, call = one["prompt"] + one[solution], f"check({one['entry_point']})"
+        yield make_program(one["task_id"], program, True, one[test], one["entry_point"], call)
 
 
 def read_class_eval(folder: Path) -> Iterator[Row]:

@@ -2,15 +2,14 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from .rows import Row, read_lines
 
 
-BFCL = "2024-08-11"
-"""The newest day for which the repository has results and scores."""
+BFCL = "2024-08-11"  # the newest day for which the repository has results and scores
 
 CATEGORIES = ("simple", "multiple_function", "parallel_function", "parallel_multiple_function")
 
@@ -94,20 +93,16 @@ def read_api_bank(folder: Path) -> Iterator[Row]:
             yield Row(f"level-{level}/{index}", text, True, gold, gold, {"tool_calls": gold})
 
 
-def read_constraints(prompts: str, verdicts: str) -> Callable[[Path], Iterator[Row]]:
-    """Return a reader of responses with the official verdict on each constraint, one row for each."""
-
-    def read(folder: Path) -> Iterator[Row]:
-        arguments = {one["prompt"].strip(): one["kwargs"] for one in read_lines(folder / prompts)}
-        for index, one in enumerate(read_lines(folder / verdicts)):
-            given = arguments.get(one["prompt"].strip())
-            if given is None:
-                continue
-            verdicted = zip(one["instruction_id_list"], given, one["follow_instruction_list"], strict=True)
-            for number, (name, options, right) in enumerate(verdicted):
-                options = {key: value for key, value in options.items() if value is not None}
-                columns = {"instruction_id_list": [name], "kwargs": [options], "prompts": one["prompt"]}
-                gold = f"{name} {json.dumps(options) if options else ''}"
-                yield Row(f"{index}/{number}", one["response"], right, gold, one["response"], columns)
-
-    return read
+def read_constraints(folder: Path, prompts: str, verdicts: str) -> Iterator[Row]:
+    """Yield responses with the official verdict on each constraint, one row for each."""
+    arguments = {one["prompt"].strip(): one["kwargs"] for one in read_lines(folder / prompts)}
+    for index, one in enumerate(read_lines(folder / verdicts)):
+        given = arguments.get(one["prompt"].strip())
+        if given is None:
+            continue
+        verdicted = zip(one["instruction_id_list"], given, one["follow_instruction_list"], strict=True)
+        for number, (name, options, right) in enumerate(verdicted):
+            options = {key: value for key, value in options.items() if value is not None}
+            columns = {"instruction_id_list": [name], "kwargs": [options], "prompts": one["prompt"]}
+            gold = f"{name} {json.dumps(options) if options else ''}"
+            yield Row(f"{index}/{number}", one["response"], right, gold, one["response"], columns)

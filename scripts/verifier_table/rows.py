@@ -36,7 +36,7 @@ class LabelledSet:
     """`answers`, `programs`, `tools` or `instructions`."""
     repository: str
     commit: str
-    files: tuple[str, ...]
+    files: list[str]
     """Patterns of the files inside the repository. A folder that has a file for the first one has the set."""
     labels: str
     """Who or what gave the labels."""
