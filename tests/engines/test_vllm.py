@@ -8,13 +8,12 @@ import urllib.error
 import urllib.request
 
 import pytest
-from processes import LIMIT, free_port, started, tail
 
 
 if importlib.util.find_spec("vllm") is None:
     pytest.skip("vllm is not installed", allow_module_level=True)
 
-from runs import Runs  # noqa: E402
+from runs import LIMIT, Runs, free_port, started, tail  # noqa: E402
 from transformers import AutoTokenizer  # noqa: E402
 
 from trl_grpo_rewards import demo, judge, ranking  # noqa: E402

@@ -99,10 +99,7 @@ def problems(run: str) -> Dataset:
 
 
 def scoring(file: Path):
-    """
-    Return a reward function that logs its calls to a file. Dead groups get 0.5, which floats represent exactly, so
-    TRL's advantages are 0.
-    """
+    """Return a reward function that logs its calls to a file. Dead groups get 0.5, which floats represent exactly."""
 
     def scores(prompts, completions, alive, trainer_state, **kwargs):
         rows = zip(prompts, completions, strict=True)

@@ -4,9 +4,8 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any
 
-from trl_grpo_rewards.programs.cases import RowTests
+from trl_grpo_rewards.programs.cases import MODULES, ProgramVerdict, RowTests, try_program
 from trl_grpo_rewards.programs.formats import read_tests
-from trl_grpo_rewards.programs.row_verdicts import MODULES, ProgramVerdict, try_program
 from trl_grpo_rewards.sandbox.local import get_local_sandbox
 from trl_grpo_rewards.sandbox.protocol import Limits
 

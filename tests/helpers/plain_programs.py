@@ -6,8 +6,7 @@ import sys
 import tempfile
 from collections.abc import AsyncGenerator, Sequence
 
-from trl_grpo_rewards.programs.cases import RowTests
-from trl_grpo_rewards.programs.row_verdicts import ProgramVerdict, try_program
+from trl_grpo_rewards.programs.cases import ProgramVerdict, RowTests, try_program
 from trl_grpo_rewards.sandbox.protocol import Limits, RunResult
 
 

@@ -12,15 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trl_grpo_rewards.programs import comparison
-from trl_grpo_rewards.programs.cases import CallCase
-from trl_grpo_rewards.programs.comparison import is_right_output, is_right_value, measure_depth
-from trl_grpo_rewards.programs.inside.calls import convert
+from trl_grpo_rewards.programs.cases import CallCase, OutputCase, measure_depth
+from trl_grpo_rewards.programs.inside.program import convert
 
 
 def is_right(value, *accepted, arguments="[]", **answer):
     answer = json.dumps({"value": convert(value), **answer})
-    return is_right_value(answer, CallCase("f", arguments, accepted))
+    return CallCase("f", arguments, accepted).is_right(answer)
 
 
 RIGHT_WORDS = [
@@ -29,12 +27,6 @@ RIGHT_WORDS = [
     ("9" * 5000, "9" * 5000), ("nan", "nan"), ("0.1 x 2", "0.1000000001 x 2.0"), ("[1, 2]", "[1,2]"),
     ("[1,2]\n", "[ 1 , 2 ]"), ("[[1, 2], ['a']]\nYes", "[[1,2],['a']] Yes"), ("(1, 2) {3 :4}", "(1,2) { 3 :4}"),
 ]  # fmt: skip
-
-
-def test_words_are_right():
-    assert [(one, expected) for one, expected in RIGHT_WORDS if not is_right_output(one, expected)] == []
-
-
 WRONG_WORDS = [
     ("", "3"), ("3 3", "3"), ("3", "3 3"), ("yes", "YES"), ("0.333", "0.33333333333"), ("5.1", "5"), ("007", "7"),
     ("+7", "7"), ("10", "0010"), ("50000000000000001", "50000000000000000"),
@@ -46,8 +38,9 @@ WRONG_WORDS = [
 ]  # fmt: skip
 
 
-def test_words_are_wrong():
-    assert [(one, expected) for one, expected in WRONG_WORDS if is_right_output(one, expected)] == []
+def test_words():
+    assert [pair for pair in RIGHT_WORDS if not OutputCase("", pair[1]).is_right(pair[0])] == []
+    assert [pair for pair in WRONG_WORDS if OutputCase("", pair[1]).is_right(pair[0])] == []
 
 
 @given(
@@ -55,10 +48,12 @@ def test_words_are_wrong():
 )
 def test_only_whitespace_next_to_brackets_and_commas_makes_no_difference(parts, others):
     one, other = "".join(parts), "".join(others)
-    if is_right_output(one, other):
+    if OutputCase("", other).is_right(one):
         assert "".join(one.split()) == "".join(other.split())
     spaced = "".join(f" {part}\n " if part in "[](){}," else part for part in parts)
-    assert is_right_output(spaced, one) == (spaced.split() == one.split() or any(part in "[({" for part in parts))
+    assert OutputCase("", one).is_right(spaced) == (
+        spaced.split() == one.split() or any(part in "[({" for part in parts)
+    )
 
 
 RIGHT_VALUES = [
@@ -70,12 +65,6 @@ RIGHT_VALUES = [
     (Decimal("1.50"), 1.5), (Decimal("NaN"), float("nan")), (10**300, 1e300),
     ([-1.2345678901234567e-07] * 1000, [0] * 1000), (["\ud800" * 1000], ["\ud800" * 1000]),
 ]  # fmt: skip
-
-
-def test_values_are_right():
-    assert [(one, expected) for one, expected in RIGHT_VALUES if not is_right(one, expected)] == []
-
-
 WRONG_VALUES = [
     (None, False), (0, None), ("1", 1), (1, "1"), (True, "true"), ("", None), ("", []), ([], {}), ({}, []), ([], None),
     ([1, 2], [2, 1]), ([1], [1, 1]), ([], [1]), ({"1": 2}, {"1": 2, "3": 4}), ({"1": 2, "3": 4}, {"1": 2}),
@@ -87,8 +76,11 @@ WRONG_VALUES = [
 ]  # fmt: skip
 
 
-def test_values_are_wrong():
-    assert [(one, expected) for one, expected in WRONG_VALUES if is_right(one, expected)] == []
+def test_values():
+    assert [pair for pair in RIGHT_VALUES if not is_right(*pair)] == []
+    assert [pair for pair in WRONG_VALUES if is_right(*pair)] == []
+    assert is_right(2, 1, 2) and is_right(2, 1.5, 10**400, 2)  # any accepted value will do
+    assert not is_right(3, 1, 2) and not is_right(3)
 
 
 @pytest.mark.parametrize("number", [10**3900, 10**4000, 10**4299, 10**5000, -(10**5000)], ids=range(5))
@@ -97,17 +89,12 @@ def test_integers_have_any_length(number):
     assert not is_right(number, number + 1) and not is_right(-number, number) and not is_right(number, 1.5)
 
 
-def test_any_accepted_value_will_do():
-    assert is_right(2, 1, 2) and is_right(2, 1.5, 10**400, 2)
-    assert not is_right(3, 1, 2) and not is_right(3)
-
-
 def test_the_first_argument_counts_only_in_place_and_after_none():
     in_place, plain = CallCase("f", "[[2, 1]]", ([1, 2],), True), CallCase("f", "[[2, 1]]", ([1, 2],))
     answer = json.dumps({"value": None, "first": [1, 2]})
-    assert is_right_value(answer, in_place) and not is_right_value(answer, plain)
-    assert not is_right_value(json.dumps({"value": None}), in_place)
-    assert not is_right_value(json.dumps({"value": False, "first": [1, 2]}), in_place)
+    assert in_place.is_right(answer) and not plain.is_right(answer)
+    assert not in_place.is_right(json.dumps({"value": None}))
+    assert not in_place.is_right(json.dumps({"value": False, "first": [1, 2]}))
     assert is_right(None, None, arguments=json.dumps([[1] * 9999]), first=[1] * 9999)
 
 
@@ -168,7 +155,7 @@ EXPECTED = (3, 3.0, True, None, "3", [3], {"a": 2}, {"1": 2}, [], {}, float("nan
 
 def test_forged_output_is_wrong_and_never_an_error():
     for output, expected, in_place in itertools.product(HOSTILE, EXPECTED, (False, True)):
-        assert not is_right_value(output, CallCase("f", "[1]", (expected,), in_place)), (output[:99], expected)
+        assert not CallCase("f", "[1]", (expected,), in_place).is_right(output), (output[:99], expected)
 
 
 @given(
@@ -179,7 +166,7 @@ def test_forged_output_is_wrong_and_never_an_error():
 )
 def test_no_json_is_an_error(found):
     for expected in EXPECTED:
-        is_right_value(json.dumps(found), CallCase("f", "[1]", (expected,), True))
+        CallCase("f", "[1]", (expected,), True).is_right(json.dumps(found))
 
 
 @given(PLAIN)
@@ -194,12 +181,11 @@ def test_depth_is_that_of_lists_and_objects(value):
 def test_depth_is_limited_before_reading_whatever_limit_python_has():
     code = """
 import sys
-from trl_grpo_rewards.programs.comparison import is_right_value
 from trl_grpo_rewards.programs.cases import CallCase
 for limit in (200, 1000, 100_000):
     sys.setrecursionlimit(limit)
     for deep in ("[" * 900_000, "[" * 400_000 + "]" * 400_000, '{"value":' * 90_000):
-        assert not is_right_value(deep, CallCase("f", "[]", ("a" * 1_000_000,)))
+        assert not CallCase("f", "[]", ("a" * 1_000_000,)).is_right(deep)
 """
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
 
@@ -232,21 +218,15 @@ def test_hostile_values_are_wrong_within_half_a_second(name, write):
     for expected in ({"1": 2}, {"a": {"1": 2}}, [1], 1, 1.5, None, "a" * 1_000_000, [*range(99_999)], big, {"a": big}):
         case = CallCase("f", "[[1, 2]]", (expected,), True)
         start = time.thread_time()
-        assert not is_right_value(output, case)
+        assert not case.is_right(output)
         assert time.thread_time() - start < 0.5
-
-
-def test_a_value_that_is_too_long_or_too_deep_is_not_read(monkeypatch):
-    monkeypatch.setattr(comparison, "read_json", lambda text: pytest.fail("It is read."))
-    for output in ('{"value":' + " " * 2000 + "3}", '{"value":' + "[" * 20 + "]" * 20 + "}"):
-        assert not is_right_value(output, CallCase("f", "[]", (3,)))
 
 
 @pytest.mark.parametrize("output", [" " * 1_000_000, "[ " * 500_000, " ," * 500_000, "[" * 1_000_000])
 def test_hostile_spaces_cost_no_more_than_their_length(output):
     start = time.thread_time()
     for expected in ("[1,2]", "[1,2] " * 100_000):
-        assert not is_right_output(output, expected)
+        assert not OutputCase("", expected).is_right(output)
     assert time.thread_time() - start < 2.0
 
 
@@ -257,6 +237,6 @@ def test_many_hostile_words_cost_no_more_than_its_length(word):
     for size in (30_000, 300_000):
         start, count = time.thread_time(), size // (len(word) + 1)
         for expected in ("1.5 ", "1 ", word + " "):
-            is_right_output((word + " ") * count, expected * count)
+            OutputCase("", expected * count).is_right((word + " ") * count)
         seconds.append(time.thread_time() - start)
     assert seconds[1] < 30 * seconds[0] + 0.5  # a quadratic comparison would take 100 times as long

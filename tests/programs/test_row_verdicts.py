@@ -6,9 +6,9 @@ import pytest
 
 from helpers import plain_programs
 from helpers.corpora import HONEST
-from trl_grpo_rewards.programs.cases import UnreadableTests
+from trl_grpo_rewards.programs.cases import MODULES, ProgramVerdict, judge_tests, keeps_apart, try_program
 from trl_grpo_rewards.programs.formats import read_tests
-from trl_grpo_rewards.programs.row_verdicts import MODULES, ProgramVerdict, judge_tests, keeps_apart, try_program
+from trl_grpo_rewards.programs.python_tests import UnreadableTests
 from trl_grpo_rewards.sandbox.local import get_local_sandbox
 from trl_grpo_rewards.sandbox.protocol import Limits, RunResult
 
@@ -56,6 +56,9 @@ def test_an_expected_output_that_is_larger_than_the_limit_can_be_written():
         ("def f(n): return n if n == 1 else 3", "'assert f(2) == 4': AssertionError; the last call, f(2), returned 3", "finished"),
         ("def f(n): return {'a': [n]}", "'assert f(1) == 1': AssertionError; the last call, f(1), returned {'a': [1]}", "finished"),
         ("def f(n): raise ValueError('no')", "'assert f(1) == 1': ValueError: no; the last call, f(1), raised ValueError: no", "crashed"),
+        ("def f(n): return 'x' * 9999", f"'assert f(1) == 1': AssertionError; the last call, f(1), returned '{'x' * 199}...", "finished"),
+        ("def f(n): return 10**100_000", "'assert f(1) == 1': AssertionError; the last call, f(1), returned <int>", "finished"),
+        ("class f:\n    def __init__(self, n): pass\n    def __repr__(self): 1 / 0", "'assert f(1) == 1': AssertionError; the last call, f(1), returned <f>", "finished"),
         ("1 / 0", "the program raised ZeroDivisionError: division by zero", "crashed"),
         ("def g(n): return n", "'assert f(1) == 1': NameError: name 'f' is not defined", "finished"),
         ("import os\ndef f(n): os._exit(0)", "the program ended during the tests", "crashed"),
@@ -115,22 +118,16 @@ def test_a_verdict_that_is_not_one_is_a_failure():
 @pytest.mark.parametrize("style", ["helper", "unittest", "generator", "in place nested", "callback", "list node"])
 def test_an_honest_program_is_paid(style):
     program, code, entry_point = HONEST[style]
-    assert (
-        plain_programs.attempt(program, read_tests(code, {"entry_point": entry_point} if entry_point else {})).share
-        == 1
-    )
+    assert plain_programs.attempt(program, read_tests(code, {"entry_point": entry_point})).share == 1
 
 
 def test_a_wrong_program_is_not():
-    tests = read_tests("assert add(1, 2) == 3")
+    tests, forged = read_tests("assert add(1, 2) == 3"), '{"passed": 1, "total": 1, "failure": ""}'
     for program in (
         "def add(a, b): return 7",
         "1 / 0",
         "import os; os._exit(0)",
-        'print(\'{"passed": 1, "total": 1, "failure": ""}\')\nimport os; os._exit(0)',
+        f"print({forged!r})\nimport os; os._exit(0)",
     ):
         assert plain_programs.attempt(program, tests).share == 0
-
-
-def test_such_a_back_end_does_not_keep_them_apart():
     assert not keeps_apart(plain_programs.PlainSandbox())

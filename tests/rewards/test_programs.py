@@ -14,7 +14,7 @@ from helpers.corpora import ATTACKS, select
 from trl_grpo_rewards import boxed, code, gate, parse
 from trl_grpo_rewards.checks import assert_not_gameable
 from trl_grpo_rewards.checks.contract import check_readiness
-from trl_grpo_rewards.programs.row_verdicts import MODULES
+from trl_grpo_rewards.programs.cases import MODULES
 from trl_grpo_rewards.rewards.programs import WORTHLESS
 from trl_grpo_rewards.sandbox.local import get_local_sandbox
 from trl_grpo_rewards.sandbox.protocol import RunResult, SandboxFailed

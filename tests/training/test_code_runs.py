@@ -13,7 +13,7 @@ import pytest
 from helpers.runs import small_config
 from trl_grpo_rewards import FilteredGRPOTrainer, code, demo, reward
 from trl_grpo_rewards.cli.main import main
-from trl_grpo_rewards.programs.row_verdicts import MODULES
+from trl_grpo_rewards.programs.cases import MODULES
 from trl_grpo_rewards.records import read_records
 from trl_grpo_rewards.records.runs import read_run
 from trl_grpo_rewards.report.excerpts import select_fields

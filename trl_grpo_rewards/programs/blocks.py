@@ -5,8 +5,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from ..texts import REASONING_MARKS, strip_reasoning
-from .cases import RowTests, UnreadableTests
-from .python_tests import list_required
+from .cases import RowTests, list_required
+from .python_tests import UnreadableTests
 
 
 PYTHON = re.compile(r"(?i)[\s{.]*i?py(?:thon|py)?(?:3[\d.]*)?(?![\w-])")

@@ -8,7 +8,7 @@ import contextlib
 import re
 import tokenize
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, TypeAlias
@@ -18,11 +18,10 @@ from ..sandbox.protocol import Limits, Sandbox, SandboxFailed
 from ..texts import prompt_text
 from ..traits import Examination
 from .blocks import find_program
-from .cases import CallCase, OutputCase, PythonTests, RowTests, UnreadableTests
+from .cases import CallCase, OutputCase, ProgramVerdict, RowTests, keeps_apart, list_required, try_program
 from .formats import COMPANION_COLUMNS, read_tests
-from .inside.prelude import PACKAGES
-from .python_tests import find_use, list_required
-from .row_verdicts import ProgramVerdict, keeps_apart, try_program
+from .inside.program import PACKAGES
+from .python_tests import PythonTests, UnreadableTests, find_use
 
 
 MAX_TRIED, SHOWN_ROWS = 64, 10
@@ -73,7 +72,6 @@ def examine_programs(
     importable: Collection[str] | None,
 ) -> Examination:
     """Examine the tests of all rows, and try the first ones with programs that solve nothing and their own solutions."""
-    found = Examination([], [], [])
     readable: dict[int, RowTests] = {}
     unreadable: dict[int, str] = {}
     for place, row in enumerate(rows):
@@ -83,32 +81,53 @@ def examine_programs(
         except UnreadableTests as error:
             unreadable[place] = str(error)
     kinds = Counter(type(tests.cases[0]) for tests in readable.values())
-    found.lines.append(f"{len(readable):,} of {len(rows):,} rows have tests that can be read")
+    found = Examination([f"{len(readable):,} of {len(rows):,} rows have tests that can be read"], [], [])
     found.lines.extend(f"{kinds[kind]:,} with {several}" for kind, several in KINDS.items() if kinds[kind])
-    beyond = {place: list_beyond_entry_point(tests, importable) for place, tests in readable.items()}
-    beyond = {place: names for place, names in beyond.items() if names}
+    beyond = {place: names for place, one in readable.items() if (names := list_beyond_entry_point(one, importable))}
     for place, names in islice(beyond.items(), 1):
         found.lines.append(
             f"{len(beyond):,} rows have tests that use more than the entry point. Row {place}: the program must define "
             f"{', '.join(names)}"
         )
-    impossible = {place: why for place, tests in readable.items() if (why := find_contradiction(tests))}
-    report_share(found, impossible, len(rows), "have tests that no program can pass")
-    tried, is_apart = run_in_own_loop(try_first(rows, readable, column, open_sandbox, limits))
+
+    async def try_first() -> tuple[list[TriedRow], bool]:
+        sandbox, first = open_sandbox(), islice(readable.items(), MAX_TRIED)
+        try:
+            jobs = (try_row(tests, find_reference(rows[place], column), sandbox, limits) for place, tests in first)
+            return await await_all(jobs, concurrent=True), keeps_apart(sandbox)
+        finally:
+            await sandbox.close()
+
+    outcomes, is_apart = run_in_own_loop(try_first())
+    tried = dict(zip(readable, outcomes, strict=False))
     refused = ((place, one.own or one.empty) for place, one in tried.items())
     unreadable |= {place: str(why) for place, why in refused if isinstance(why, UnreadableTests)}
-    report_share(found, unreadable, len(rows), f"have tests in '{column}' that cannot be read")
+    impossible = {place: why for place, tests in readable.items() if (why := find_contradiction(tests))}
     passed = {place: "nothing is required of a program" for place, one in tried.items() if has_passed(one.empty)}
-    report_share(found, passed, len(tried), "have tests that an empty program passes")
     weak = {place: f"{one.cheat} pass" for place, one in tried.items() if one.cheat and place not in passed}
-    report_share(found, weak, len(tried), "have weak tests, which a program that solves nothing passes")
     own = {place: one.own for place, one in tried.items() if isinstance(one.own, ProgramVerdict)}
     failed = {place: one.failure for place, one in own.items() if one.status is not None}
     if own:
         found.lines.append(f"{len(own) - len(failed):,} of {len(own):,} solutions of the dataset pass their tests")
+    for what, places, total, most in (
+        ("have tests that no program can pass", impossible, len(rows), MAX_UNREADABLE),
+        (f"have tests in '{column}' that cannot be read", unreadable, len(rows), MAX_UNREADABLE),
+        ("have tests that an empty program passes", passed, len(tried), MAX_UNREADABLE),
+        ("have weak tests, which a program that solves nothing passes", weak, len(tried), MAX_UNREADABLE),
+        (
+            "have a solution that fails their tests, perhaps because timeout or memory_mb is too small",
+            failed,
+            len(own),
+            MAX_UNSOLVED,
+        ),
+    ):
+        for place, why in islice(places.items(), 1):
+            text = f"{len(places):,} of {total:,} rows {what}. Row {place}: {why}"
+            if len(places) > most * total:
+                found.faults.append(f"{text.rstrip('.')}. Correct or remove these rows.")
+            else:
+                found.warnings.append(text)
     report_unnoticed(found, {place: one.unnoticed for place, one in tried.items() if one.faults})
-    what = "have a solution that fails their tests, perhaps because timeout or memory_mb is too small"
-    report_share(found, failed, len(own), what, MAX_UNSOLVED)
     if kinds[PythonTests] and not is_apart:
         found.lines.append(
             f"{kinds[PythonTests]:,} rows have weak tests: this back end cannot keep Python tests and the program apart, so "
@@ -136,7 +155,7 @@ def find_contradiction(tests: RowTests) -> str | None:
         match case:
             case OutputCase(input=text, output=output):
                 key, value = (text, ""), output.split()
-            case CallCase(function=function, arguments=arguments, accepted=(value,)):
+            case CallCase(function=function, input=arguments, accepted=(value,)):
                 key = (function, arguments)
             case _:
                 continue
@@ -144,18 +163,6 @@ def find_contradiction(tests: RowTests) -> str | None:
             return f"{str(key)[:100]!r} must give both {str(expected[key])[:50]} and {str(value)[:50]}"
         expected[key] = value
     return None
-
-
-def report_share(
-    found: Examination, places: Mapping[int, str], total: int, what: str, most: float = MAX_UNREADABLE
-) -> None:
-    """Report rows with a problem: as a fault if there are many, else as a warning."""
-    for first, why in islice(places.items(), 1):
-        text = f"{len(places):,} of {total:,} rows {what}. Row {first}: {why}"
-        if len(places) > most * total:
-            found.faults.append(f"{text.rstrip('.')}. Correct or remove these rows.")
-        else:
-            found.warnings.append(text)
 
 
 def report_unnoticed(found: Examination, changes: Mapping[int, str | None]) -> None:
@@ -169,22 +176,6 @@ def report_unnoticed(found: Examination, changes: Mapping[int, str | None]) -> N
         (found.warnings if is_many else found.lines).append(f"{text}. Add tests to them." if is_many else text)
 
 
-async def try_first(
-    rows: list[dict[str, Any]],
-    readable: Mapping[int, RowTests],
-    column: str,
-    open_sandbox: Callable[[], Sandbox],
-    limits: Limits,
-) -> tuple[dict[int, TriedRow], bool]:
-    """Try programs in the first rows. Return how they did, and whether they only reached the tests through pipes."""
-    sandbox, places = open_sandbox(), [*islice(readable, MAX_TRIED)]
-    try:
-        jobs = (try_row(readable[place], find_reference(rows[place], column), sandbox, limits) for place in places)
-        return dict(zip(places, await await_all(jobs, concurrent=True), strict=True)), keeps_apart(sandbox)
-    finally:
-        await sandbox.close()
-
-
 async def try_row(tests: RowTests, solution: str | None, sandbox: Sandbox, limits: Limits) -> TriedRow:
     async def attempt(program: str) -> Outcome:
         try:
@@ -195,8 +186,23 @@ async def try_row(tests: RowTests, solution: str | None, sandbox: Sandbox, limit
     found = TriedRow(await attempt("\n"), await attempt(solution) if solution else None)
     found.cheat = await find_cheat(tests, sandbox, limits)
     if solution and has_passed(found.own) and not found.cheat:
-        found.unnoticed, found.faults = await find_unnoticed(solution, tests, sandbox, limits)
+        quick = replace(limits, seconds=min(limits.seconds, SECONDS))
+        found.unnoticed, found.faults = await find_passing(write_mutants(solution), tests, sandbox, quick)
     return found
+
+
+async def find_passing(
+    programs: Iterable[tuple[str, str]], tests: RowTests, sandbox: Sandbox, limits: Limits
+) -> tuple[str | None, int]:
+    """Return what is said of the first program that passes, and the number of programs that were tried."""
+    tried = 0
+    for program, what in programs:
+        with contextlib.suppress(SandboxFailed, UnreadableTests):
+            verdict = await try_program(program, tests, sandbox, limits)
+            tried += 1
+            if has_passed(verdict):
+                return what, tried
+    return None, tried
 
 
 UNIVERSAL = """
@@ -228,12 +234,8 @@ CHEATS = {
 async def find_cheat(tests: RowTests, sandbox: Sandbox, limits: Limits) -> str | None:
     """Return the first kind of programs that solve nothing and pass the tests, or None. Only pipes must join the two."""
     names = sorted(list_required(tests)) if keeps_apart(sandbox) else []  # inputs with outputs need none
-    for kind, definition in CHEATS.items() if names else ():
-        cheat = "\n".join([UNIVERSAL, *map(definition.format, names)])
-        with contextlib.suppress(SandboxFailed, UnreadableTests):
-            if has_passed(await try_program(cheat, tests, sandbox, limits)):
-                return kind
-    return None
+    cheats = (("\n".join([UNIVERSAL, *map(one.format, names)]), kind) for kind, one in CHEATS.items() if names)
+    return (await find_passing(cheats, tests, sandbox, limits))[0]
 
 
 PAIRS = (("==", "!="), ("<", "<="), (">", ">="), ("and", "or"), ("+", "-"), ("True", "False"))
@@ -272,25 +274,10 @@ def write_mutants(program: str) -> Iterator[tuple[str, str]]:
     """Yield a program with one fault after another, and what was changed. Faults that often change nothing are left out."""
     lines, faults = program.split("\n"), list[tuple[int, str]]()
     with contextlib.suppress(SyntaxError, ValueError, RecursionError, tokenize.TokenError):
-        faults = [one for one in list_faults(program) if one[1].strip() not in REMOVED.values()]
-        faults = [(row, line) for row, line in faults if drop_bounds(line) != drop_bounds(lines[row - 1])]
+        for row, line in list_faults(program):
+            bounds = (re.sub("([<>])=", r"\1", one) for one in (line, lines[row - 1]))  # as in `a if a >= b else b`
+            if line.strip() not in REMOVED.values() and len({*bounds}) > 1:
+                faults.append((row, line))
     for row, line in faults[:: max(1, -(-len(faults) // TRIED_FAULTS))]:
         text = "\n".join([*lines[: row - 1], line, *lines[row:]])
         yield text, f"{lines[row - 1].strip()!r} became {line.strip()!r}"
-
-
-def drop_bounds(line: str) -> str:
-    """Return a line without what only decides about equal values, as in `a if a >= b else b`."""
-    return re.sub("([<>])=", r"\1", line)
-
-
-async def find_unnoticed(program: str, tests: RowTests, sandbox: Sandbox, limits: Limits) -> tuple[str | None, int]:
-    """Return a fault in a right program that its tests do not notice, and the number of faults that were tried."""
-    tried = 0
-    for mutant, change in write_mutants(program):
-        with contextlib.suppress(SandboxFailed, UnreadableTests):
-            verdict = await try_program(mutant, tests, sandbox, replace(limits, seconds=min(limits.seconds, SECONDS)))
-            tried += 1
-            if verdict.status is None:
-                return change, tried
-    return None, tried

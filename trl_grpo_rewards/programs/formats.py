@@ -24,13 +24,13 @@ import zlib
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from itertools import islice
-from typing import Any, NoReturn, TypeAlias
+from typing import Any
 
 from ..texts import read_json
 from .blocks import PYTHON
-from .cases import CallCase, OutputCase, PythonTests, RowTests, UnreadableTests
-from .comparison import is_equal_data, measure_depth
-from .python_tests import check_python_tests
+from .cases import CallCase, OutputCase, RowTests, is_same_data, measure_depth
+from .inside.program import convert
+from .python_tests import PythonTests, UnreadableTests, check_python_tests
 
 
 MAX_LITERAL_CHARS = 1_000_000  # of Python literals; JSON may be longer, and is read faster
@@ -56,9 +56,6 @@ CONTAINERS = (
 
 PARTS = ("public_test_cases", "private_test_cases", "public_tests", "private_tests", "generated_tests")
 """Names under which a dict has parts of the tests. All of them count."""
-
-Pair: TypeAlias = tuple[Any, Any, Mapping[str, Any]]
-"""An input, its output and what else is known about them."""
 
 
 def parse_column(value: Any) -> Any:
@@ -100,10 +97,13 @@ def unpack_text(text: str) -> str:
 
 
 def describe(value: Any) -> str:
-    if isinstance(value, dict):
-        return f"a dict with {', '.join(map(repr, [*value][:8])) or 'nothing'}"
-    if isinstance(value, list):
-        return f"a list of {len(value)}, which begins with {describe(value[0])}" if value else "an empty list"
+    match value:
+        case dict():
+            return f"a dict with {', '.join(map(repr, [*value][:8])) or 'nothing'}"
+        case [first, *_]:
+            return f"a list of {len(value)}, which begins with {describe(first)}"
+        case []:
+            return "an empty list"
     return f"{type(value).__name__} {str(value)[:100]!r}"
 
 
@@ -119,36 +119,29 @@ def read_tests(
         if inner is None:
             break
         value = parse_column(value[inner])
-    check_context(context)
+    language = context.get("language") or "python"
+    if not isinstance(language, str) or not PYTHON.fullmatch(language):
+        raise UnreadableTests(f"Only programs in Python are run; found language={language!r}. Remove such rows.")
+    for name in filter(context.get, CHECKER_COLUMNS):
+        raise UnreadableTests(
+            f"Outputs are compared with one text; this row has several right ones, which its own checker judges. "
+            f"The checker in {name!r} is not run. Remove such rows, or the column if no row needs it."
+        )
     lines = [value] if isinstance(value, str) and value.strip() else value
     if isinstance(lines, list) and lines and all(isinstance(one, str) for one in lines):
-        return read_code(lines, context, packages)
-    return build_tests(list_pairs(value, context))
-
-
-def list_pairs(value: Any, context: Mapping[str, Any]) -> list[Pair]:
+        return RowTests((read_code(lines, context, packages),))
     parts = [parse_column(value.get(name)) for name in PARTS] if isinstance(value, dict) else []
-    found = [pair for part in [one for one in parts if one] or [value] for pair in list_part(part, context)]
-    if not found:
-        raise_unknown(value)
-    return found
-
-
-def list_part(value: Any, context: Mapping[str, Any]) -> list[Pair]:
-    match value:
-        case list() if all(isinstance(one, dict) and "input" in one and "output" in one for one in value):
-            return [(one["input"], one["output"], {**context, **drop_none(one)}) for one in value]
-        case {"inputs": list(inputs), "outputs": list(outputs)} | {"input": list(inputs), "output": list(outputs)}:
-            if len(inputs) == len(outputs):
-                return [(*pair, context) for pair in zip(inputs, outputs, strict=True)]
-    return raise_unknown(value)
-
-
-def raise_unknown(value: Any) -> NoReturn:
-    raise UnreadableTests(
-        "Tests must be inputs with their outputs, calls with their results, or Python code; found "
-        f"{describe(value)}. The documentation of code() shows the formats."
-    )
+    parts = [*filter(None, parts)] or [value]
+    read = [read_cases(part, context) for part in parts]
+    cases = [case for found in read for case in found or ()]
+    if None in read or not cases:
+        unknown = parts[read.index(None)] if None in read else value
+        raise UnreadableTests(
+            "Tests must be inputs with their outputs, calls with their results, or Python code; found "
+            f"{describe(unknown)}. The documentation of code() shows the formats."
+        )
+    in_place = is_in_place([case for case in cases if isinstance(case, CallCase)])
+    return RowTests(tuple(replace(one, in_place=in_place) if isinstance(one, CallCase) else one for one in cases))
 
 
 def drop_none(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -156,20 +149,7 @@ def drop_none(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if value is not None}
 
 
-def check_context(context: Mapping[str, Any]) -> None:
-    """Check that programs are in Python, and that the tests need no checker of their own."""
-    found = context.get("language") or "python"
-    if not isinstance(found, str) or not PYTHON.fullmatch(found):
-        raise UnreadableTests(f"Only programs in Python are run; found language={found!r}. Remove such rows.")
-    for name in CHECKER_COLUMNS:
-        if context.get(name):
-            raise UnreadableTests(
-                f"Outputs are compared with one text; this row has several right ones, which its own checker judges. "
-                f"The checker in {name!r} is not run. Remove such rows, or the column if no row needs it."
-            )
-
-
-def read_code(lines: list[str], context: Mapping[str, Any], packages: Collection[str] | None) -> RowTests:
+def read_code(lines: list[str], context: Mapping[str, Any], packages: Collection[str] | None) -> PythonTests:
     """Read Python code, and what its columns want to run before it."""
     imports = context.get("test_imports") or []
     before = [*(imports if isinstance(imports, list) else [imports]), context.get("test_setup_code") or ""]
@@ -181,41 +161,38 @@ def read_code(lines: list[str], context: Mapping[str, Any], packages: Collection
                 f"Code of tests and the name of a function must be texts; found {describe(one)}. Correct the column."
             )
     check_python_tests(blocks, entry_point, packages)
-    return RowTests((PythonTests(blocks, entry_point),))
+    return PythonTests(blocks, entry_point)
 
 
-def build_tests(pairs: list[Pair]) -> RowTests:
-    cases: list[OutputCase | CallCase] = [
-        read_call_case(name, one, other)
-        if (name := find_function_name(context))
-        else OutputCase(join_lines(one), join_lines(other))
-        for one, other, context in pairs
-    ]
-    in_place = is_in_place([case for case in cases if isinstance(case, CallCase)])
-    return RowTests(tuple(replace(one, in_place=in_place) if isinstance(one, CallCase) else one for one in cases))
+def read_cases(value: Any, context: Mapping[str, Any]) -> list[OutputCase | CallCase] | None:
+    """Read inputs with their outputs, which are a list of pairs or two lists. Other values are None."""
+    match value:
+        case list() if all(isinstance(one, dict) and "input" in one and "output" in one for one in value):
+            return [read_case(one["input"], one["output"], {**context, **drop_none(one)}) for one in value]
+        case {"inputs": list(inputs), "outputs": list(outputs)} | {"input": list(inputs), "output": list(outputs)}:
+            if len(inputs) == len(outputs):
+                return [read_case(*pair, context) for pair in zip(inputs, outputs, strict=True)]
+    return None
 
 
-def is_in_place(calls: list[CallCase]) -> bool:
-    """Return whether functions that return None may be judged by their first argument, and none that does nothing is paid."""
-    has_none = any(one is None for case in calls for one in case.accepted)
-    firsts = [(case.accepted, json.loads(case.arguments)[:1]) for case in calls]
-    return not has_none and any(
-        not any(is_equal_data(first, one) for first in given for one in accepted) for accepted, given in firsts
-    )
-
-
-def find_function_name(context: Mapping[str, Any]) -> str | None:
-    """Return the name of the function that a case calls, or None if it is a run of the whole program."""
+def read_case(given: Any, expected: Any, context: Mapping[str, Any]) -> OutputCase | CallCase:
+    """Read a call if the row names a function, else a run of the whole program."""
     kind = str(context.get("type") or context.get("testtype") or "")
     metadata = parse_column(context.get("metadata"))
     name = context.get("fn_name") or (metadata.get("func_name") if isinstance(metadata, dict) else None)
     if kind.startswith("stdin") or not (name or kind):
-        return None
+        return OutputCase(join_lines(given), join_lines(expected))
     if not isinstance(name, str) or not name.isidentifier():
         raise UnreadableTests(
             f"Tests of the type {kind or 'function'!r} need the name of a function; found {name!r}. Add the column 'fn_name'."
         )
-    return name
+    try:
+        return read_call(name, given, expected)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise UnreadableTests(
+            f"Arguments of {name}() must be a list, or a text with the JSON of one argument on each line, and its result "
+            f"must be plain data: {error}. Correct the column."
+        ) from None
 
 
 def join_lines(value: Any) -> str:
@@ -229,22 +206,16 @@ def join_lines(value: Any) -> str:
     )
 
 
-def read_call_case(name: str, arguments: Any, result: Any) -> CallCase:
+def read_call(name: str, arguments: Any, result: Any) -> CallCase:
     """Read a call. APPS puts some results into a list of one, so both are accepted if the arguments are a list."""
-    try:
-        if isinstance(arguments, str):
-            arguments = [read_json(line) for line in arguments.strip().split("\n")]
-            accepted = (read_json(result) if isinstance(result, str) else result,)
-        elif isinstance(arguments, list):
-            accepted = (result, *(result if isinstance(result, list) and len(result) == 1 else ()))
-        else:
-            raise ValueError(f"found {describe(arguments)}")
-        return CallCase(name, json.dumps(arguments), tuple(map(make_plain, accepted)))
-    except (ValueError, TypeError, RecursionError) as error:
-        raise UnreadableTests(
-            f"Arguments of {name}() must be a list, or a text with the JSON of one argument on each line, and its result "
-            f"must be plain data: {error}. Correct the column."
-        ) from None
+    if isinstance(arguments, str):
+        arguments = [read_json(line) for line in arguments.strip().split("\n")]
+        accepted = (read_json(result) if isinstance(result, str) else result,)
+    elif isinstance(arguments, list):
+        accepted = (result, *(result if isinstance(result, list) and len(result) == 1 else ()))
+    else:
+        raise ValueError(f"found {describe(arguments)}")
+    return CallCase(name, json.dumps(arguments), tuple(map(make_plain, accepted)))
 
 
 def make_plain(value: Any) -> Any:
@@ -253,3 +224,13 @@ def make_plain(value: Any) -> Any:
     if measure_depth(text) > MAX_LEVELS:
         raise ValueError(f"it has more than {MAX_LEVELS} levels")
     return json.loads(text)
+
+
+def is_in_place(calls: list[CallCase]) -> bool:
+    """Return whether functions that return None may be judged by their first argument, and none that does nothing is paid."""
+    has_none = any(one is None for case in calls for one in case.accepted)
+    pairs = [(case.accepted, json.loads(case.input)[:1]) for case in calls]
+    return not has_none and any(
+        not any(is_same_data(convert(first), convert(one)) for first in given for one in accepted)
+        for accepted, given in pairs
+    )

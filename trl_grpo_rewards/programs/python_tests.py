@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import get_origin
 
-from .cases import CallCase, PythonTests, RowTests, UnreadableTests
 from .inside.dialogue import GIVEN
 from .inside.plain_data import PLAIN_METHODS
-from .inside.prelude import NODES, PACKAGES, PRELUDES
+from .inside.program import NODES, PACKAGES, PRELUDES
 
 
 MAX_TEST_CHARS = 1_000_000  # longer ones take seconds to parse
@@ -49,24 +48,64 @@ LIBRARY = {*PACKAGES, *sys.stdlib_module_names}
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 
 
+class UnreadableTests(ValueError):
+    """Raised when the tests of a row cannot be read. The message says what was expected, what was found and what to do."""
+
+    is_doubtful = False  # whether the program may have led the tests to what cannot be judged
+
+
+@dataclass(frozen=True)
+class PythonTests:
+    """Tests that are Python code. They run unchanged, each block after the one before it, in one namespace."""
+
+    blocks: tuple[str, ...]
+    entry_point: str | None = None  # what `check(candidate)` gets: a function, or a path such as `Solution().twoSum`
+
+
 def check_python_tests(blocks: tuple[str, ...], entry_point: str | None, packages: Collection[str] | None) -> None:
     """Check that Python tests can run as they are written. Their imports are not checked if the packages are unknown."""
     try:
         if (length := sum(map(len, blocks))) > MAX_TEST_CHARS:
             raise ValueError(f"they have {length:,} characters, and at most {MAX_TEST_CHARS:,} are read")
         with warnings.catch_warnings(action="ignore"):  # such as about "\\d"
-            tree = ast.Module([statement for block in blocks for statement in ast.parse(block).body], [])
-        if packages is not None:
-            check_imports(tree, packages)
-        check_entry_point(tree, entry_point)
-        check_reach(tree)
-        check_fixtures(tree)
-    except UnreadableTests:
-        raise
+            nodes = [node for block in blocks for node in ast.walk(ast.parse(block))]
+        obstacle = next(list_obstacles(nodes, entry_point, packages), None)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise UnreadableTests(
-            f"Tests must be Python code; these cannot be read: {error}. They begin with {blocks[0][:100]!r}. Correct them."
-        ) from None
+        obstacle = f"Tests must be Python code; these cannot be read: {error}. They begin with {blocks[0][:100]!r}. Correct them."
+    if obstacle:
+        raise UnreadableTests(obstacle)
+
+
+def list_obstacles(nodes: list[ast.AST], entry_point: str | None, packages: Collection[str] | None) -> Iterator[str]:
+    trees, called = [node for node in nodes if isinstance(node, ast.Module)], list_called(nodes)
+    needed = {name for tree in trees for name in list_needed(tree)}
+    if packages is not None and (missing := needed - {*sys.stdlib_module_names, GIVEN, "pytest", *packages}):
+        wanted = {*packages, *(name for name in missing if not name.startswith("."))}
+        yield (
+            f"The tests import {', '.join(sorted(missing))}, which programs cannot import. Set "
+            f"packages={tuple(sorted(wanted))} if this is an installed package. If it is the program, import it from "
+            f"{GIVEN!r}."
+        )
+    if entry_point and not ENTRY_POINT.fullmatch(entry_point):
+        yield (
+            f"An entry point must be a name such as 'add' or 'Solution().add'; found {entry_point!r}. Correct the column "
+            "'entry_point'."
+        )
+    own = [node for tree in trees for node in tree.body]
+    checks = [one for one in own if isinstance(one, ast.FunctionDef) and one.name == "check" and one.args.args]
+    if checks and not entry_point and "check" not in called:
+        yield "Tests with check(candidate) need the name of the function to check; found none. Add the column 'entry_point'."
+    for node in list_reaching(nodes, own):
+        yield (
+            f"Tests must not replace parts of the program, need its warnings and logs, or run its texts; these use "
+            f"{ast.unparse(node)[:100]}, but run in another process. Rewrite them, or remove such rows."
+        )
+    for function, fixture in list_foreign_fixtures(nodes, called):
+        reason = "cannot reach into the program's process" if fixture in PATCHING else "is not available"
+        yield (
+            f"Tests may use the fixture capsys and fixtures of their own; {function}() needs {fixture!r}, "
+            f"which {reason}. Rewrite the tests without it, or remove such rows."
+        )
 
 
 def list_needed(tree: ast.AST) -> Iterator[str]:
@@ -80,42 +119,15 @@ def list_needed(tree: ast.AST) -> Iterator[str]:
             yield "." * node.level + (node.module or "") if node.level else str(node.module).partition(".")[0]
 
 
-def check_imports(tree: ast.Module, packages: Collection[str]) -> None:
-    missing = {*list_needed(tree)} - {*sys.stdlib_module_names, GIVEN, "pytest", *packages}
-    if missing:
-        wanted = {*packages, *(name for name in missing if not name.startswith("."))}
-        raise UnreadableTests(
-            f"The tests import {', '.join(sorted(missing))}, which programs cannot import. Set "
-            f"packages={tuple(sorted(wanted))} if this is an installed package. If it is the program, import it from "
-            f"{GIVEN!r}."
-        )
-
-
-def check_entry_point(tree: ast.Module, entry_point: str | None) -> None:
-    if entry_point and not ENTRY_POINT.fullmatch(entry_point):
-        raise UnreadableTests(
-            f"An entry point must be a name such as 'add' or 'Solution().add'; found {entry_point!r}. Correct the column "
-            "'entry_point'."
-        )
-    checks = [one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == "check" and one.args.args]
-    if checks and not entry_point and "check" not in list_called(ast.walk(tree)):
-        raise UnreadableTests(
-            "Tests with check(candidate) need the name of the function to check; found none. Add the column "
-            "'entry_point'."
-        )
-
-
 def list_called(nodes: Iterable[ast.AST]) -> set[str]:
     return {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
 
 
-def check_reach(tree: ast.Module) -> None:
-    """Refuse what would reach into the process of the program, or run a text of the program in that of the tests."""
-    nodes = [*ast.walk(tree)]
-    imports = [one for one in nodes if isinstance(one, ast.Import | ast.ImportFrom)]
-    is_mocking = any("mock" in ast.unparse(one) for one in imports)
-    patches = {own for _, name, own in list_imports(nodes) if is_mocking and name == "patch"}
-    shared = {alias.asname or alias.name for one in tree.body if isinstance(one, ast.Import) for alias in one.names}
+def list_reaching(nodes: list[ast.AST], own: list[ast.stmt]) -> Iterator[ast.AST]:
+    """Yield what would reach into the process of the program, or run a text of the program in that of the tests."""
+    is_mocking = any("mock" in ast.unparse(one) for one in nodes if isinstance(one, ast.Import | ast.ImportFrom))
+    patches = {name for _, one, name in list_imports(nodes) if is_mocking and one == "patch"}
+    shared = {alias.asname or alias.name for one in own if isinstance(one, ast.Import) for alias in one.names}
     shared = (shared | {"os.environ"}) - {"sys", GIVEN}
     calls = [one for one in nodes if isinstance(one, ast.Call) and one.args and isinstance(one.args[0], ast.Constant)]
     constant = [one.func for one in calls]
@@ -134,34 +146,22 @@ def check_reach(tree: ast.Module) -> None:
             case _:
                 continue
         if is_refused:
-            raise UnreadableTests(
-                f"Tests must not replace parts of the program, need its warnings and logs, or run its texts; these use "
-                f"{ast.unparse(node)[:100]}, but run in another process. Rewrite them, or remove such rows."
-            )
+            yield node
 
 
-def check_fixtures(tree: ast.Module) -> None:
-    """Refuse test functions and fixtures whose parameters are fixtures that the tests do not define."""
-    functions = [
-        (node, "\n".join(map(ast.unparse, node.decorator_list)))
-        for node in ast.walk(tree)
-        if isinstance(node, FUNCTIONS)
-    ]
-    own = {one.name for one, text in functions if "fixture" in text}
-    called = list_called(ast.walk(tree))
-    for function, text in functions:
+def list_foreign_fixtures(nodes: list[ast.AST], called: set[str]) -> Iterator[tuple[str, str]]:
+    """Yield the test functions and fixtures with a parameter that is a fixture which the tests do not define."""
+    functions = {
+        node: "\n".join(map(ast.unparse, node.decorator_list)) for node in nodes if isinstance(node, FUNCTIONS)
+    }
+    own = {one.name for one, text in functions.items() if "fixture" in text}
+    for function, text in functions.items():
         is_test = function.name.startswith("test") and function.name not in called
-        is_left_to_pytest = is_test and (not text or "pytest" in text)
-        parameters = [one.arg for one in function.args.posonlyargs + function.args.args]
-        required = parameters[: len(parameters) - len(function.args.defaults)]
-        allowed = {*FIXTURES, *own, *re.findall(r"\w+", text)}  # `parametrize` names parameters
-        missing = [name for name in required if name not in allowed]
-        if missing and (is_left_to_pytest or function.name in own):
-            reason = "cannot reach into the program's process" if missing[0] in PATCHING else "is not available"
-            raise UnreadableTests(
-                f"Tests may use the fixture capsys and fixtures of their own; {function.name}() needs {missing[0]!r}, "
-                f"which {reason}. Rewrite the tests without it, or remove such rows."
-            )
+        if is_test and (not text or "pytest" in text) or function.name in own:
+            parameters = [one.arg for one in function.args.posonlyargs + function.args.args]
+            required = parameters[: len(parameters) - len(function.args.defaults)]
+            known = {*FIXTURES, *own, *re.findall(r"\w+", text)}  # `parametrize` names parameters
+            yield from ((function.name, name) for name in required if name not in known)
 
 
 @dataclass(frozen=True)
@@ -182,15 +182,11 @@ class Use:
 def find_use(tests: PythonTests) -> Use:
     trees, entry = [ast.parse(block) for block in tests.blocks], ast.parse(tests.entry_point or "")
     nodes = [node for tree in [*trees, entry] for node in ast.walk(tree)]
-    bound, made, classes, imports = (
-        {*list_bound(nodes)},
-        dict(list_made(nodes)),
-        find_classes(nodes),
-        [*list_imports(nodes)],
-    )
-    own = {name for module, _, name in imports if module == GIVEN}
+    bound, made, classes = {*list_bound(nodes)}, dict(list_made(nodes)), find_classes(nodes)
+    theirs = [(name, own) for module, name, own in list_imports(nodes) if module == GIVEN]
+    own = {name for _, name in theirs}
     used = {node.id for node in nodes if isinstance(node, ast.Name) and not node.id.startswith("__")}
-    used -= {name for module, _, name in imports if module != GIVEN}
+    used -= {name for module, _, name in list_imports(nodes) if module != GIVEN}
     free = used - bound - GUARDED
     owners = free | own | {name for name, kind in made.items() if not kind or kind in classes}
     attributes = [(node.value, node.attr) for node in nodes if isinstance(node, ast.Attribute)]
@@ -199,7 +195,7 @@ def find_use(tests: PythonTests) -> Use:
         if isinstance(owner, ast.Name) and owner.id in (free & LIBRARY) - own:
             modules.setdefault(owner.id, []).append(name)
     entries = {node.id for node in ast.walk(entry) if isinstance(node, ast.Name)}
-    taken = {name for module, *names in imports if module == GIVEN for name in names} - {"*"}
+    taken = {name for pair in theirs for name in pair if name != "*"}
     taken |= {name for owner, name in attributes if getattr(owner, "id", "") == GIVEN}
     lacking = {name for name, one, _ in list_attributes(nodes, made) if not hasattr(GUARDED_CLASSES.get(name), one)}
     ours = used - GUARDED - bound | used & (taken | lacking & GUARDED_CLASSES.keys() - bound) | entries
@@ -215,11 +211,6 @@ def find_use(tests: PythonTests) -> Use:
         sorted(list_called(node for tree in trees for node in walk_here(tree.body))),
         find_tested(trees, needed),
     )
-
-
-def list_required(tests: RowTests) -> set[str]:
-    calls = {case.function for case in tests.cases if isinstance(case, CallCase)}
-    return calls.union(*(find_use(case).own for case in tests.cases if isinstance(case, PythonTests)))
 
 
 def list_bound(nodes: list[ast.AST]) -> Iterator[str]:

@@ -16,10 +16,10 @@ from annotated_types import Ge
 from ..judging.failures import Failure, FailureCounter
 from ..options import PositiveFloat, PositiveInt, Share
 from ..programs.blocks import find_program
-from ..programs.cases import PythonTests, RowTests, UnreadableTests
+from ..programs.cases import MODULES, ProgramVerdict, RowTests, keeps_apart, try_program
 from ..programs.examination import MAX_TRIED, examine_programs, find_cheat, find_reference, has_passed
 from ..programs.formats import COMPANION_COLUMNS, read_tests
-from ..programs.row_verdicts import MODULES, ProgramVerdict, keeps_apart, try_program
+from ..programs.python_tests import PythonTests, UnreadableTests
 from ..registry import reward
 from ..sandbox.local import LocalSandbox, get_local_sandbox
 from ..sandbox.packages import list_top_level

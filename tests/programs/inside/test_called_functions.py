@@ -7,18 +7,14 @@ import sys
 from shutil import which
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import plain_programs
 from helpers.judged_programs import count_passed
-from trl_grpo_rewards.programs.cases import CallCase, RowTests
-from trl_grpo_rewards.programs.comparison import is_right_value
+from trl_grpo_rewards.programs.cases import FOLDER, CallCase, RowTests, bundle, write_call
 from trl_grpo_rewards.programs.formats import read_tests
-from trl_grpo_rewards.programs.inside import prelude as nodes
-from trl_grpo_rewards.programs.inside.calls import MAX_BITS
-from trl_grpo_rewards.programs.inside.prelude import NODES, PRELUDES
-from trl_grpo_rewards.programs.row_verdicts import FOLDER, bundle, write_call
+from trl_grpo_rewards.programs.inside.program import MAX_BITS, NODES, PRELUDES, list_values, tree_values
 
 
 DOUBLE = "def double(x):\n    return 2 * x\n\nif __name__ == '__main__':\n    print(double(int(input())))\n"
@@ -36,7 +32,7 @@ def passes(program, arguments, expected, packages=()):
 def test_the_answer_holds_the_first_argument_only_after_none():
     def answer(program):
         return json.loads(
-            plain_programs.run_plainly(bundle(write_call("calls", "answer_call", program, "f")), "[[2, 1]]") or "null"
+            plain_programs.run_plainly(bundle(write_call("program", "run_once", program, "f")), "[[2, 1]]") or "null"
         )
 
     assert answer("def f(x): return x.sort()") == {"value": None, "first": [1, 2]}
@@ -104,46 +100,26 @@ def test_python_3_8_answers_calls():
         assert plain_programs.count_passed(program, cases, OLDEST) == passed
 
 
-PLAIN = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(), inner, max_size=5),
-    max_leaves=10,
-)
-
-
-@given(st.lists(PLAIN, min_size=10))
-@settings(max_examples=5, deadline=None)
-def test_what_is_written_inside_is_read_outside(values):
-    case = CallCase("f", json.dumps(values), (values,))
-    source = bundle(write_call("calls", "answer_call", "def f(*values): return values", "f"))
-    output = plain_programs.run_plainly(source, case.arguments)
-    assert output and is_right_value(output, case)
-    assert not is_right_value(output, CallCase("f", case.arguments, ([*values, None],)))
+list_node, tree_node = NODES["list_node"], NODES["tree_node"]
 
 
 @given(st.lists(st.integers()))
-def test_nodes_of_lists(values):
-    assert nodes.list_values(nodes.list_node(values)) == values
-    assert NODES["is_same_list"](nodes.list_node(values), nodes.list_node(values))
-    assert not NODES["is_same_list"](nodes.list_node(values), nodes.list_node([*values, 1]))
-
-
-def test_nodes_of_trees():
-    for values in ([], [1], [1, None, 2], [1, 2, 3, None, 4], [1, None, 2, 3]):
-        assert nodes.tree_values(nodes.tree_node(values)) == values
-    root = nodes.tree_node([1, None, 2, 3])
+def test_nodes(values):
+    assert list_values(list_node(values)) == values
+    assert NODES["is_same_list"](list_node(values), list_node(values))
+    assert not NODES["is_same_list"](list_node(values), list_node([*values, 1]))
+    for levels in ([], [1], [1, None, 2], [1, 2, 3, None, 4], [1, None, 2, 3]):
+        assert tree_values(tree_node(levels)) == levels
+    root = tree_node([1, None, 2, 3])
     assert root.left is None and root.right.val == 2 and root.right.left.val == 3
-    assert not NODES["is_same_tree"](root, nodes.tree_node([1, None, 2, None, 3]))
-
-
-def test_a_list_that_is_a_circle_ends():
-    first = nodes.list_node([1, 2])
-    first.next.next = first
-    assert nodes.list_values(first) == [1, 2]
+    assert not NODES["is_same_tree"](root, tree_node([1, None, 2, None, 3]))
+    circle = list_node([1, 2])
+    circle.next.next = circle
+    assert list_values(circle) == [1, 2]
 
 
 def test_preludes():
-    assert {"math", "collections", "re"} <= {*PRELUDES["usual"]}
-    assert {"List", "math", "ListNode"} <= {*PRELUDES["usual"]} and "gcd" not in PRELUDES["usual"]
-    assert {"gcd", "heappop", "Counter", "List"} <= {*PRELUDES["contest"]}
+    usual, contest = {*PRELUDES["usual"]}, {*PRELUDES["contest"]}
+    assert {"math", "collections", "re", "List", "ListNode"} <= usual and "gcd" not in usual
+    assert {"gcd", "heappop", "Counter", "List"} <= contest
     assert PRELUDES["contest"]["pow"] is pow  # that of math has two parameters

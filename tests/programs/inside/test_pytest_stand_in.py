@@ -1,7 +1,6 @@
 """The stand-in for pytest does what pytest does."""
 
 import math
-import sys
 
 import numpy as np
 import pytest
@@ -76,14 +75,3 @@ def test_parameters_and_fixtures():
     assert endings == ["base"] * 4
     with pytest.raises(LookupError, match="no fixture 'other'"):
         [*list_calls(lambda other: None, {}, [])][0]()
-
-
-def test_capsys(monkeypatch):
-    monkeypatch.setattr(sys, "stdout", sys.stdout)
-
-    def test(capsys):
-        print("hi")
-        assert capsys.readouterr().out == "hi\n"
-        assert capsys.readouterr() == ("", "")
-
-    [*list_calls(test, {}, [])][0]()

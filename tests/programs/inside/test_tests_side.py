@@ -1,10 +1,15 @@
-"""Tests run as they are written: the verdict is that of Python itself, and fewer tests never make a program pass less."""
+"""Tests run as they are written: Python itself says the same, and no object of the program sees what is expected of it."""
 
 import random
+from collections import Counter, deque
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import PurePath as Path
 
 import pytest
 
-from helpers.judged_programs import list_passing
+from helpers.judged_programs import judge_all, list_passing
 from helpers.made_programs import FUNCTIONS, PIECES, join, make_pair
 from helpers.plain_python import ask_python
 from trl_grpo_rewards.programs.inside import tests_side
@@ -48,3 +53,31 @@ def test_what_the_program_may_ask_for_is_written_down():
 
 def test_what_the_tests_may_ask_for_is_written_down():
     assert {*ProgramSide.operations} == {*"load call special get set delete take wait mirror".split()}
+
+
+PLAIN = (str, bytes, int, float, complex, tuple, list, dict, set, frozenset)
+PLAIN += (Decimal, Fraction, Counter, deque, date, Path)
+NAMES = sorted({name for kind in PLAIN for name in dir(kind) if name[0] != "_"})
+
+ROADS = {
+    "a method": "class R: pass\nfor name in NAMES: setattr(R, name, yes)\nf = R",
+    "an object that can be called": "class Y:\n    __call__ = yes\nclass R: pass\nfor name in NAMES: setattr(R, name, Y())\nf = R",
+    "a class": "class R: pass\nfor name in NAMES: setattr(R, name, staticmethod(yes))\ndef f(): return R",
+    "a class that makes its answer": "class Y:\n    def __new__(cls, *args): return True\nclass R: pass\nfor name in NAMES: setattr(R, name, Y)\nf = R",
+    "a module": "import types\nR = types.ModuleType('m')\nfor name in NAMES: setattr(R, name, yes)\ndef f(): return R",
+    "the program": "import sys\nfor _ in NAMES: globals()[_] = yes\ndef f(): return sys.modules['solution']",
+    "a record": "def f():\n    R = ListNode(1)\n    for name in NAMES: setattr(R, name, yes)\n    return R",
+    "a named tuple": "from collections import namedtuple\ndef f(): return namedtuple('R', NAMES)(*[yes] * len(NAMES))",
+    "a function": "def f(): return f\nfor name in NAMES: setattr(f, name, yes)",
+    "a function of the library": "class R: pass\nfor name in NAMES: setattr(R, name, bool)\ndef f(): return R()",
+    "any name": "class R:\n    def __getattr__(self, name): return yes\nf = lambda: R()",
+    "an error": "class R(Exception):\n    def __getattr__(self, name): return yes\nf = lambda: R()",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_nothing_that_a_program_returns_has_a_method_of_plain_data(road):
+    program = f"NAMES = {NAMES}\nyes = lambda *args: True\n{ROADS[road]}"
+    tests = f"from solution import f as made\nanswered = []\nfor name in {NAMES}:\n    try: answered += [name] * getattr(made(), name)('expected')\n    except AttributeError: pass\nassert not answered, answered"
+    (verdict,) = judge_all([(program, tests)])
+    assert verdict.status is None or "the program sent" in verdict.failure, verdict.failure

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .plain_data import DataReader, SharedObjects, Violation, Writer
-from .prelude import ListNode, TreeNode
+from .program import ListNode, TreeNode
 
 
 GIVEN = "solution"
@@ -31,19 +31,6 @@ ENCODE = json.JSONEncoder(separators=(",", ":")).encode
 
 class Ended(Exception):
     """Raised when the other process has closed its pipes or has ended."""
-
-
-def lift_limits(digits: int) -> None:
-    """Set the maximum number of digits of an integer as text; 0 removes the limit. Older versions of Python have none."""
-    if hasattr(sys, "set_int_max_str_digits"):
-        sys.set_int_max_str_digits(digits)
-
-
-def reserve_output() -> int:
-    """Return a descriptor of standard output, and let whatever is printed go to standard error."""
-    reserved = os.dup(1)
-    os.dup2(2, 1)
-    return reserved
 
 
 def find_error_name(kind: type) -> str:

@@ -40,31 +40,12 @@ def pair_up(items: "Sequence[Any]") -> "dict[Any, Any]":
     return dict(zip(items[::2], items[1::2]))
 
 
-def fill_dict(found: Any, items: "list[Any]") -> None:
-    found.clear()
-    found.update(pair_up(items))
-
-
 FACTORIES: "dict[str, Any]" = {kind.__name__: kind for kind in (list, int, dict, set, str, float, bool, tuple, deque)}
 
 
 def list_default(found: Any) -> "list[Any]":
     name = getattr(found.default_factory, "__name__", "")
     return [name if FACTORIES.get(name) is found.default_factory else None, *flatten_pairs(found)]
-
-
-def fill_default(found: Any, items: "list[Any]") -> None:
-    found.default_factory = FACTORIES.get(items[0])
-    fill_dict(found, items[1:])
-
-
-def fill_list(found: Any, items: "list[Any]") -> None:
-    found[:] = items
-
-
-def fill_others(found: Any, items: "list[Any]") -> None:
-    found.clear()
-    (found.extend if isinstance(found, deque) else found.update)(items)
 
 
 def list_array(array: Any) -> "list[Any]":
@@ -78,36 +59,45 @@ def make_array(kind: str, data: str, *shape: int) -> Any:
     return array.copy() if shape else array[()]
 
 
-def fill_array(found: Any, items: "list[Any]") -> None:
-    array = make_array(*items)
-    if array.shape == found.shape:
-        found[...] = array
-
-
 def list_record(record: Any) -> "list[Any]":
     return [type(record).__name__, *flatten_pairs(vars(record))]
 
 
-def fill_record(record: Any, items: "list[Any]") -> None:
-    vars(record).clear()
-    attributes = pair_up(items[1:]).items()
-    refuse_methods(attributes)
-    vars(record).update((name, one) for name, one in attributes if isinstance(name, str) and name[:2] != "__")
-
-
 MUTABLE: "dict[str, Any]" = {
-    "Counter": (Counter, flatten_pairs, fill_dict),
-    "OrderedDict": (OrderedDict, flatten_pairs, fill_dict),
-    "defaultdict": (defaultdict, list_default, fill_default),
-    "dict": (dict, flatten_pairs, fill_dict),
-    "list": (list, list.__iter__, fill_list),
-    "deque": (deque, deque.__iter__, fill_others),
-    "set": (set, set.__iter__, fill_others),
-    "bytearray": (bytearray, bytearray.__iter__, fill_list),
-    "array": ((), list_array, fill_array),
-    "record": ((), list_record, fill_record),
+    "Counter": (Counter, flatten_pairs),
+    "OrderedDict": (OrderedDict, flatten_pairs),
+    "defaultdict": (defaultdict, list_default),
+    "dict": (dict, flatten_pairs),
+    "list": (list, list.__iter__),
+    "deque": (deque, deque.__iter__),
+    "set": (set, set.__iter__),
+    "bytearray": (bytearray, bytearray.__iter__),
+    "array": ((), list_array),
+    "record": ((), list_record),
 }
-"""Kinds that are made empty and filled later: the type, what it contains, and how an object is filled."""
+"""Kinds that are made empty and filled later: the type, and what it contains."""
+
+
+def fill(kind: str, found: Any, items: "list[Any]") -> None:
+    """Let an object that can change contain other things."""
+    if kind == "array":
+        array = make_array(*items)
+        if array.shape == found.shape:
+            found[...] = array
+    elif kind == "record":
+        vars(found).clear()
+        attributes = pair_up(items[1:])
+        refuse_methods(attributes.items())
+        vars(found).update(
+            (name, one) for name, one in attributes.items() if isinstance(name, str) and name[:2] != "__"
+        )
+    elif kind in ("list", "bytearray"):
+        found[:] = items
+    else:
+        if kind == "defaultdict":
+            found.default_factory, items = FACTORIES.get(items[0]), items[1:]
+        found.clear()
+        (found.extend if kind == "deque" else found.update)(items if kind in ("deque", "set") else pair_up(items))
 
 
 def list_arguments(kind: Any) -> Any:
@@ -129,17 +119,8 @@ def list_named_tuple(value: Any) -> "list[Any]":
     return [type(value).__name__, len(value._fields), *value._fields, *tuple.__iter__(value)]
 
 
-BUILT: "tuple[Any, ...]" = (
-    complex,
-    range,
-    slice,
-    Fraction,
-    Decimal,
-    datetime.timedelta,
-    datetime.timezone,
-    datetime.datetime,
-)
-BUILT += (datetime.date, datetime.time, PurePosixPath)
+BUILT: "tuple[Any, ...]" = (complex, range, slice, Fraction, Decimal, PurePosixPath)
+BUILT += (datetime.timedelta, datetime.timezone, datetime.datetime, datetime.date, datetime.time)
 
 FIXED: "dict[str, Any]" = {
     "frozenset": (frozenset, frozenset.__iter__, lambda *items: frozenset(items)),
@@ -226,7 +207,7 @@ class SharedObjects:
 
     def apply(self, number: int, contents: "list[Any]") -> None:
         value, kind, *_ = entry = self.entries[number]
-        MUTABLE[kind][2](value, contents)
+        fill(kind, value, contents)
         entry[2] = [*MUTABLE[kind][1](value)]
 
 
@@ -301,7 +282,7 @@ class DataReader:
                 self.values[place] = make(*items) if (make := makers.get(kind)) else MUTABLE[kind][0]()
                 fillers.append((kind in ("defaultdict", "dict", "set", "Counter", "OrderedDict"), place, kind, items))
         for _, place, kind, items in sorted(fillers):  # what is hashed last
-            MUTABLE[kind][2](self.values[place], [self.read(item) for item in items])
+            fill(kind, self.values[place], [self.read(item) for item in items])
         for place, (kind, _, *number) in enumerate(table):
             if number:
                 self.shared.add(self.values[place], kind, *number)

@@ -1,6 +1,6 @@
 """The process of the program: it loads the program, and does to its objects what the tests ask for.
 
-The program can change everything here, so the other side believes none of it: see [`stand_ins`].
+The program can change everything here, so the other side believes none of it: see [`tests_side`].
 """
 
 import asyncio
@@ -10,16 +10,15 @@ import functools
 import importlib
 import inspect
 import io
-import linecache
 import operator
 import os
 import sys
 from types import FunctionType, ModuleType
 from typing import Any
 
-from .dialogue import GIVEN, Ended, Peer, find_error_name, find_origin, lift_limits
+from .dialogue import GIVEN, Ended, Peer, find_error_name, find_origin
 from .plain_data import find_data_kind, flatten_pairs, list_record, pair_up
-from .prelude import select_names
+from .program import lift_limits, load_program
 
 
 def name_specials(names: str) -> "list[str]":
@@ -135,13 +134,8 @@ class ProgramSide(Peer):
 
     def load(self, *names: str) -> "tuple[ModuleType, dict[str, Any]]":
         """Run the program as a module, so that its main guard is closed. Return it and its objects with these names."""
-        module = sys.modules[GIVEN] = ModuleType(GIVEN)
+        module = load_program(self.source, GIVEN, "usual")
         scope = vars(module)
-        scope["__file__"] = "program.py"
-        linecache.cache["program.py"] = len(self.source), None, self.source.splitlines(True), "program.py"
-        code = compile(self.source, "program.py", "exec", dont_inherit=True)
-        scope.update(select_names("usual", code))
-        exec(code, scope)
         return module, {name: scope[name] for name in names if name in scope}
 
     def call(self, target: Any, is_made: bool, count: int, *given: Any) -> Any:

@@ -22,10 +22,9 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from . import pytest_stand_in
-from .dialogue import GIVEN, READ_END, WRITE_END, lift_limits, reserve_output
-from .prelude import PACKAGES, PRELUDES
-from .stand_ins import ProgramClass, ProgramFunction, StandIn
-from .tests_side import TestsSide
+from .dialogue import GIVEN, READ_END, WRITE_END
+from .program import PACKAGES, PRELUDES, lift_limits, reserve_output
+from .tests_side import ProgramClass, ProgramFunction, StandIn, TestsSide
 
 
 SHOWN_CHARS = 200  # of a value in the description of a failure
@@ -41,72 +40,29 @@ class Sink(io.TextIOBase):
         return len(text)
 
 
-class Tests:
-    """The tests of a row: the fields of [`cases.PythonTests`] and [`python_tests.Use`]."""
-
-    def __init__(self, tests: "dict[str, Any]", goes_on: bool, verdict: int) -> None:
-        self.tests, self.goes_on, self.text = tests, goes_on, "\n".join(tests["blocks"])
-        self.scope = vars(sys.modules["__main__"])
-        self.scope["__builtins__"] = BUILTINS
-        self.peer = TestsSide(verdict)
-        self.peer.members = {*tests["members"]}
-        self.peer.names_stop = tests["names_stop"]
-        self.peer.are_sent = re.search(r"\.(send|throw|close)\b", self.text) is not None
-        self.passed, self.total, self.failure, self.is_crashed = 0, 0, "", False
-
-    def run(self) -> None:
-        try:
-            module, found = self.peer.request("load", *self.tests["names"])
-        except BaseException as error:
-            self.peer.stop(failure=f"the program raised {describe_error(error)}", crashed=True)
-        self.scope.update(found)
-        for name, one in [*found.items(), ("", module)]:
-            self.peer.name(None, name, one)
-        self.peer.has_values = any(not isinstance(one, (StandIn, ProgramClass)) for one in found.values())
-        for name, attributes in self.tests["modules"].items():
-            with contextlib.suppress(ImportError):
-                library = importlib.import_module(PACKAGES.get(name, name))
-                if all(hasattr(library, one) for one in attributes):
-                    self.scope[name] = library
-        classes = (found.get(name) for name in self.tests["classes"])
-        self.peer.trusted.update(one._number for one in classes if isinstance(one, ProgramClass))
-        sys.modules[GIVEN] = module
-        self.replace_modules()
-        for place, (block, is_test) in enumerate(zip(self.tests["blocks"], self.tests["are_tests"])):
-            file = f"tests{place or ''}.py"
-            linecache.cache[file] = (len(block), None, block.splitlines(True), file)
-            code = compile(block, file, "exec", dont_inherit=True)
-            self.attempt(functools.partial(exec, code, self.scope), is_test)
-        for test in find_tests(self.scope, self.tests["entry_point"], self.tests["called"]):
-            self.attempt(test)
-        if select.select([READ_END], [], [], 0)[0]:
-            self.peer.stop(failure="the program ended, or sent a message that nobody asked for")
-        if not self.total or not (self.failure or self.peer.is_used):
-            self.peer.stop_unjudged("they use nothing of the program. Correct them, or remove such rows")
-        self.peer.stop(passed=self.passed, total=self.total, failure=self.failure, crashed=self.is_crashed)
-
-    def replace_modules(self) -> None:
-        sys.modules["pytest"] = pytest_stand_in.make_module()
-        vars(unittest)["main"] = lambda *args, **kwargs: None
-        sys.stdin, sys.stdout = io.StringIO(), Sink()
-        for module, name in (("random", "seed"), ("numpy.random", "seed"), ("sys", "setrecursionlimit")):
-            if module.partition(".")[0] in sys.modules and name in self.text:
-                self.mirror(importlib.import_module(module), name)
-
-    def mirror(self, module: ModuleType, name: str) -> None:
-        """Let a call of a function happen in the process of the program as well."""
-        function = getattr(module, name)
-
-        def call_both(*args: Any) -> None:
-            function(*args)
-            self.peer.request("mirror", module.__name__, name, *args)
-
-        setattr(module, name, call_both)
-
-    def attempt(self, test: "Callable[[], Any]", is_counted: bool = True) -> None:
-        if self.failure and not self.goes_on:
-            return
-        self.total += is_counted
+def run_tests(tests: "dict[str, Any]", goes_on: bool) -> None:
+    """Run tests and write a verdict as JSON. They are the fields of [`cases.PythonTests`] and [`python_tests.Use`]."""
+    peer, text = TestsSide(reserve_output()), "\n".join(tests["blocks"])
+    main = sys.modules["__main__"] = ModuleType("__main__")
+    lift_limits(0)
+    peer.members, peer.names_stop = {*tests["members"]}, tests["names_stop"]
+    peer.are_sent = re.search(r"\.(send|throw|close)\b", text) is not None
+    try:
+        module, found = peer.request("load", *tests["names"])
+    except BaseException as error:
+        peer.stop(failure=f"the program raised {describe_error(error)}", crashed=True)
+    for name, one in [*found.items(), ("", module)]:
+        peer.name(None, name, one)
+    peer.has_values = any(not isinstance(one, (StandIn, ProgramClass)) for one in found.values())
+    classes = (found.get(name) for name in tests["classes"])
+    peer.trusted.update(one._number for one in classes if isinstance(one, ProgramClass))
+    sys.modules[GIVEN] = module
+    vars(main).update({"__builtins__": BUILTINS, **found, **dict(find_libraries(tests["modules"]))})
+    replace_modules(peer, text)
+    total, passed, failure, is_crashed = 0, 0, "", False
+    for test, is_counted in list_tests(tests, vars(main)):
+        if failure and not goes_on:
+            break
         try:
             result = test()
             if inspect.iscoroutine(result):
@@ -114,17 +70,57 @@ class Tests:
         except unittest.SkipTest:
             pass
         except BaseException as error:
-            is_of_program = self.peer.has_raised(error)
-            if type(error) not in self.peer.raised and (obstacle := explain_unjudged(error, self.text)):
-                self.peer.stop_unjudged(obstacle)
+            is_of_program = peer.has_raised(error)
+            if type(error) not in peer.raised and (obstacle := explain_unjudged(error, text)):
+                peer.stop_unjudged(obstacle)
             if is_of_program or type(error) is not SystemExit or error.code:
-                self.total += not is_counted
-                if not self.failure:
-                    call = describe_call(*self.peer.last_call or [None])
-                    self.failure = f"{find_failing_line(error)}{describe_error(error)}{call}"
-                    self.is_crashed = is_of_program
-                return
-        self.passed += is_counted
+                total += 1
+                if not failure:
+                    call = describe_call(*peer.last_call or [None])
+                    failure, is_crashed = f"{find_failing_line(error)}{describe_error(error)}{call}", is_of_program
+                continue
+        total, passed = total + is_counted, passed + is_counted
+    if select.select([READ_END], [], [], 0)[0]:
+        peer.stop(failure="the program ended, or sent a message that nobody asked for")
+    if not total or not (failure or peer.is_used):
+        peer.stop_unjudged("they use nothing of the program. Correct them, or remove such rows")
+    peer.stop(passed=passed, total=total, failure=failure, crashed=is_crashed)
+
+
+def find_libraries(modules: "dict[str, list[str]]") -> "Iterator[tuple[str, ModuleType]]":
+    """Yield the modules of the library that tests use without an import, if these have what the tests use of them."""
+    for name, attributes in modules.items():
+        with contextlib.suppress(ImportError):
+            library = importlib.import_module(PACKAGES.get(name, name))
+            if all(hasattr(library, one) for one in attributes):
+                yield name, library
+
+
+def replace_modules(peer: TestsSide, text: str) -> None:
+    """Give tests our pytest, no input and output, and functions that also happen in the process of the program."""
+    sys.modules["pytest"] = pytest_stand_in.make_module()
+    vars(unittest)["main"] = lambda *args, **kwargs: None
+    sys.stdin, sys.stdout = io.StringIO(), Sink()
+    for module, name in (("random", "seed"), ("numpy.random", "seed"), ("sys", "setrecursionlimit")):
+        if module.partition(".")[0] in sys.modules and name in text:
+            function = getattr(importlib.import_module(module), name)
+
+            def call_both(*args: Any, module: str = module, name: str = name, function: Any = function) -> None:
+                function(*args)
+                peer.request("mirror", module, name, *args)
+
+            setattr(importlib.import_module(module), name, call_both)
+
+
+def list_tests(tests: "dict[str, Any]", scope: "dict[str, Any]") -> "Iterator[tuple[Callable[[], Any], bool]]":
+    """Yield the blocks of code, each with whether it counts, and the tests that they define."""
+    for place, (block, is_test) in enumerate(zip(tests["blocks"], tests["are_tests"])):
+        file = f"tests{place or ''}.py"
+        linecache.cache[file] = (len(block), None, block.splitlines(True), file)
+        code = compile(block, file, "exec", dont_inherit=True)
+        yield functools.partial(exec, code, scope), is_test
+    for test in find_tests(scope, tests["entry_point"], tests["called"]):
+        yield test, True
 
 
 def find_tests(
@@ -271,14 +267,6 @@ def describe_call(target: Any, args: Any = (), kwargs: Any = None, end: str = ""
     name = target.__name__ if isinstance(target, (type, ProgramFunction)) else type(target).__name__
     result = describe_error(outcome) if end == "raised" else show(outcome) if end == "returned" else ""
     return f"; the last call, {name}({', '.join(shown)[:SHOWN_CHARS]}), {end} {result}".rstrip()
-
-
-def run_tests(tests: "dict[str, Any]", goes_on: bool) -> None:
-    """Run the tests of a row against the program at the other end of the pipes, and write a verdict as JSON."""
-    verdict = reserve_output()
-    sys.modules["__main__"] = ModuleType("__main__")
-    lift_limits(0)
-    Tests(tests, goes_on, verdict).run()
 
 
 def run_side_by_side(tests: str, program: str) -> None:
