@@ -106,29 +106,17 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Job:
-    """
-    What both trainers are given.
+    """What both trainers are given."""
 
-    Args:
-        model (`str`):
-            The folder of a model.
-        lengths (`Lengths`):
-            Lengths of scripted completions.
-        generates (`bool`):
-            Whether the model also generates as many tokens as the scripted completions have. They are thrown away.
-        steps (`int`):
-            Generations that are measured, after one that warms up.
-    """
-
-    model: str
-    lengths: Lengths
+    model: str  # its folder
+    lengths: Lengths  # of scripted completions
     _: KW_ONLY
     dead: float = 0.0
     rows: int = 64
     accumulate: int = 32
-    steps: int = 2
+    steps: int = 2  # generations that are measured, after one that warms up
     seed: int = 0
-    generates: bool = False
+    generates: bool = False  # whether the model also generates as many tokens, which are thrown away
     bf16: bool = False
     lora: bool = False
     attention: str = "sdpa"
@@ -308,11 +296,7 @@ def compare(job: Job) -> Pair:
 
 
 def keep_quiet(threads: int) -> None:
-    """
-    Leave only the table on the screen, and compute with some threads.
-
-    One thread is best on a machine with other load, where several threads wait for each other in every operation.
-    """
+    """Leave only the table on the screen. One thread is best on a machine with other load, as several wait for each other."""
     torch.set_num_threads(threads)
     warnings.simplefilter("ignore", FutureWarning)
     logging.getLogger("trl_grpo_rewards").setLevel(logging.ERROR)
@@ -321,11 +305,7 @@ def keep_quiet(threads: int) -> None:
 
 
 def compare_costs(pairs: list[Pair], job: Job) -> dict[str, Any]:
-    """
-    Return what our runs cost relative to the base's, and what each computed for each token that was needed.
-
-    Ratios of seconds and memory are medians over the pairs. Values of both trainers are lists of two.
-    """
+    """Return what our runs cost relative to the base's, as medians, and what each computed for each needed token."""
     needed = sum_costs(pairs, "needed")[1]
     passes = {"with": job.iterations, "without": job.passes_without_gradient}
     return {

@@ -40,17 +40,7 @@ def render_section(title: str, body: str, level: int) -> str:
 
 
 def render_docstring(docstring: str, link: Callable[[str], str], level: int = 0) -> str:
-    """
-    Return a docstring as Markdown.
-
-    Args:
-        docstring (`str`):
-            Text without indentation, or a part of one.
-        link (`Callable`):
-            Turns the name of a reference, such as `~trl.GRPOConfig`, into Markdown.
-        level (`int`, *optional*, defaults to `0`):
-            Level of the headings of its sections. With 0, they are bold text.
-    """
+    """Return a docstring as Markdown. References such as `~trl.GRPOConfig` become links. Level 0 has bold headings."""
     text, *sections = SECTION.split(docstring)
     parts = [text.strip() + "\n\n" if text.strip() else ""]
     for title, body in zip(sections[::2], sections[1::2], strict=True):

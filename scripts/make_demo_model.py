@@ -99,12 +99,9 @@ def make_model(tokenizer: PreTrainedTokenizerFast, small: bool = False) -> Qwen3
 
 @torch.no_grad()
 def pad_heads(model: Qwen3ForCausalLM, head_dim: int = 32) -> Qwen3ForCausalLM:
-    """
-    Return an equivalent model with larger attention heads, whose new dimensions are zero.
-
-    A larger RoPE base keeps the rotation angles. The norms of queries and keys average over more dimensions, and
-    attention divides by the square root of their number. Smaller norm weights, kept in float32, compensate for both.
-    """
+    """Return an equivalent model with larger attention heads, whose new dimensions are zero."""
+    # A larger RoPE base keeps the rotation angles. The norms of queries and keys average over more dimensions, and
+    # attention divides by the square root of their number. Smaller norm weights, kept in float32, compensate for both.
     old, config = model.config.head_dim, Qwen3Config.from_dict(model.config.to_dict())
     config.head_dim = head_dim
     config.rope_parameters["rope_theta"] **= head_dim / old

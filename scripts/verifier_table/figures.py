@@ -56,13 +56,7 @@ def count_errors(labels: Sequence[bool | None], verdicts: Sequence[Verdict]) -> 
 def summarize(
     one: LabelledSet, rows: list[Row], runs: dict[str, dict[str, Any]], rulings: dict[tuple[str, str], Ruling]
 ) -> dict[str, Any]:
-    """
-    Return the figures of a set.
-
-    Args:
-        runs (`dict[str, dict]`):
-            For each judge its `verdicts`, one sign for each row, with its `seconds`; or why it is `not_run`.
-    """
+    """Return the figures of a set. A judge has `verdicts`, a sign for each row, with its `seconds`, or is `not_run`."""
     ruled = [rulings.get((one.name, row.id)) for row in rows]
     raw = [row.right for row in rows]
     adjudicated = [row.right if ruling is None else ruling.label for row, ruling in zip(rows, ruled, strict=True)]

@@ -121,11 +121,7 @@ def find_source(package: str, file: str, folders: list[Path]) -> Path:
 
 
 def load_functions(file: Path, *names: str) -> dict[str, Any]:
-    """
-    Return functions of a module that cannot be imported alone, because the module needs services and other packages.
-
-    Only these functions and the imports of math_verify and the standard library are executed.
-    """
+    """Return functions of a module that needs other packages. Only they and imports of math_verify and the like are run."""
     allowed = {"math_verify", "latex2sympy2_extended", "time", "re", "typing"}
     tree = ast.parse(file.read_text("utf-8"))
     body: list[ast.stmt] = []

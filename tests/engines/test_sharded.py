@@ -75,10 +75,7 @@ def test_both_ranks_train_under_the_engine(engine, ddp):
 
 @pytest.mark.parametrize("kind", ["", "-accumulated"])
 def test_skip_moves_the_parameters_as_trl_does(engine, kind):
-    """
-    The steps include one with all live rows on one rank, one with a single live group, and one with none.
-    The accumulated runs have four micro-batches per step, two updates per batch, and gradient checkpointing.
-    """
+    """A step has all live rows on one rank, one a single live group, one none. Accumulated runs have two updates."""
     alive = [sum(call["alive"]) for call in engine.asked(f"skip{kind}")]
     assert alive == [0, 0, 0, 4, 8] + [8, 4, 0, 0, 8]  # on rank 0, and on rank 1
     assert engine.metric(f"skip{kind}", "groups/dead") == [0.5, 0.75, 1.0, 0.75, 0.0]

@@ -77,10 +77,7 @@ def test_drop_with_resampling_runs_with_vllm_colocated(colocated):
 
 @pytest.fixture(scope="session")
 def short():
-    """
-    Request fields that make the bundled model end its reply soon: quotes, commas and braces are likely, white space is
-    not. Without structured output, the model would write only quotes.
-    """
+    """Request fields that make the bundled model end its reply soon, because it writes no white space."""
     tokenizer = AutoTokenizer.from_pretrained(demo.MODEL)
     biases = {'"': 100, ",": 50, "}": 50, " ": -100, "\n": -100}
     return {"logit_bias": {str(tokenizer.convert_tokens_to_ids(text)): bias for text, bias in biases.items()}}

@@ -97,13 +97,10 @@ def unpack_text(text: str) -> str:
 
 
 def describe(value: Any) -> str:
-    match value:
-        case dict():
-            return f"a dict with {', '.join(map(repr, [*value][:8])) or 'nothing'}"
-        case [first, *_]:
-            return f"a list of {len(value)}, which begins with {describe(first)}"
-        case []:
-            return "an empty list"
+    if isinstance(value, dict):
+        return f"a dict with {', '.join(map(repr, [*value][:8])) or 'nothing'}"
+    if isinstance(value, list):
+        return f"a list of {len(value)}, which begins with {describe(value[0])}" if value else "an empty list"
     return f"{type(value).__name__} {str(value)[:100]!r}"
 
 
