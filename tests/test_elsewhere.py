@@ -1,4 +1,4 @@
-"""Rewards in a child of the asynchronous trainer and TRL's own command line; and those of packages and modules, in ours."""
+"""Rewards in a child of the asynchronous trainer, and in the command line of TRL."""
 
 import asyncio
 import json

@@ -9,29 +9,7 @@ import pytest
 from datasets import Dataset
 
 from helpers.checks import find_faults
-from trl_grpo_rewards import (
-    Column,
-    FilteredGRPOTrainer,
-    Reward,
-    answer,
-    boxed,
-    choice,
-    clip,
-    code,
-    column,
-    exact,
-    gate,
-    instructions,
-    json_fields,
-    judge,
-    length,
-    overlap,
-    parse,
-    ranking,
-    reward,
-    tags,
-    tool_calls,
-)  # fmt: skip
+from trl_grpo_rewards import Column, FilteredGRPOTrainer, Reward, boxed, clip, column, gate, length, parse, reward
 from trl_grpo_rewards.checks import Form, Reading, assert_not_gameable, attacks, check
 from trl_grpo_rewards.checks.completions import honest
 from trl_grpo_rewards.registry import REGISTRY
@@ -40,18 +18,18 @@ from trl_grpo_rewards.registry import REGISTRY
 BLOCK = "```python\nprint(1)\n```"
 TESTS = [{"inputs": [""], "outputs": ["1"]}, {"inputs": [""], "outputs": ["2"]}]
 ROWS = {
-    boxed: (r"\boxed{4}", ["4", "5"]),
-    answer: ("It is 4.\n#### 4", ["4", "5"]),
-    exact: ("Paris", ["Paris", "Rome"]),
-    choice: ("The answer is B.", ["B", "C"]),
-    json_fields: ('{"a": 1}', ['{"a": 1}', '{"a": 2}']),
-    overlap: ("a red fox", ["the red fox", "nothing"]),
-    code: (BLOCK, TESTS),
-    instructions: ("a, b", [["punctuation:no_comma"], ["words:vowel"]]),
+    "boxed": (r"\boxed{4}", ["4", "5"]),
+    "answer": ("It is 4.\n#### 4", ["4", "5"]),
+    "exact": ("Paris", ["Paris", "Rome"]),
+    "choice": ("The answer is B.", ["B", "C"]),
+    "json_fields": ('{"a": 1}', ['{"a": 1}', '{"a": 2}']),
+    "overlap": ("a red fox", ["the red fox", "nothing"]),
+    "code": (BLOCK, TESTS),
+    "instructions": ("a, b", [["punctuation:no_comma"], ["words:vowel"]]),
 }
 """For each reward that reads a column: a completion, and two values of the column with different scores."""
 
-ASKED = (judge, ranking)
+ASKED = ("judge", "ranking")
 """Rewards that send the column to a server."""
 
 
@@ -84,14 +62,15 @@ def higher(completion: str, solution: str, *, than: Annotated[float, Reward]) ->
 
 
 def test_the_examples_are_all_rewards_that_read_a_column():
-    ours = [factory for factory in REGISTRY.values() if factory.__module__.startswith("trl_grpo_rewards.")]
-    assert {factory for factory in ours if factory.column_parameters} == {*ROWS, *ASKED}
+    ours = {name: one for name, one in REGISTRY.items() if one.__module__.startswith("trl_grpo_rewards.")}
+    assert {name for name, factory in ours.items() if factory.column_parameters} == {*ROWS, *ASKED}
 
 
-@pytest.mark.parametrize("factory", [*ROWS, entitled], ids=lambda factory: factory.__name__)
-def test_naming_a_column_is_renaming_it(factory):
-    completion, values = ROWS.get(factory, ("red", ["red", "blue"]))
-    usual = {entitled: "title", code: "tests", instructions: "instruction_id_list"}.get(factory, "solution")
+@pytest.mark.parametrize("name", [*ROWS, "entitled"])
+def test_naming_a_column_is_renaming_it(name):
+    completion, values = ROWS.get(name, ("red", ["red", "blue"]))
+    usual = {"entitled": "title", "code": "tests", "instructions": "instruction_id_list"}.get(name, "solution")
+    factory = REGISTRY[name]
     named = factory(**{usual: "target"})
     call = {"prompts": ["What?"] * 2, "completions": [completion] * 2, "completion_ids": [[1]] * 2, "extra": [1, 2]}
     renamed = factory()(**call, **{usual: values})
@@ -101,8 +80,9 @@ def test_naming_a_column_is_renaming_it(factory):
     assert inner.columns == {"target"} and inner(**call, target=values) == renamed
 
 
-@pytest.mark.parametrize("factory", ASKED)
-def test_judges_are_shown_the_named_column(server, factory):
+@pytest.mark.parametrize("name", ASKED)
+def test_judges_are_shown_the_named_column(server, name):
+    factory = REGISTRY[name]
     call = {"prompts": ["What?"] * 2, "completions": ["one #1#", "two #2#"]}
     server.judge(factory, reference=True, solution="target")(**call, target=["right"] * 2, solution=["no"] * 2)
     server.judge(factory, reference=True)(**call, solution=["right"] * 2)
@@ -148,18 +128,18 @@ def test_traits_get_the_name_of_the_column():
         entitled(title="nowhere")
 
 
-MISSING = [
-    (boxed(), "boxed(solution='answer')"),
-    (boxed(solution="gold", name="right"), "boxed(solution='answer')"),
-    (boxed(tolerance=0.1), "boxed(..., solution='answer')"),
-    (gate(tags("think"), by=choice()), "choice(solution='answer')"),
-    (tool_calls(expected="answers"), "tool_calls(expected='answer')"),
-]
+MISSING = {
+    "boxed()": "boxed(solution='answer')",
+    "boxed(solution='gold', name='right')": "boxed(solution='answer')",
+    "boxed(tolerance=0.1)": "boxed(..., solution='answer')",
+    "gate(tags('think'), by=choice())": "choice(solution='answer')",
+    "tool_calls(expected='answers')": "tool_calls(expected='answer')",
+}
 
 
 def test_a_missing_column_is_named_by_its_keyword(config):
     dataset = Dataset.from_dict({"prompt": ["2 + 2?", "2 + 3?"], "answer": ["4", "5"]})
-    for rewards, remedy in MISSING:
+    for rewards, remedy in ((parse(text), remedy) for text, remedy in MISSING.items()):
         (column,) = rewards.columns
         with pytest.raises(ValueError) as called:
             rewards(prompts=["2 + 2?"] * 2, completions=["4", "4"], completion_ids=[[1]] * 2, answer=["4"] * 2)

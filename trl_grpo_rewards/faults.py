@@ -4,6 +4,7 @@ A fault is an error that was not raised. The trainer raises the first one, a che
 which knows its own options, says how to correct it there. A doubt is a sentence: the job can run.
 """
 
+import math
 import pickle
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -106,8 +107,7 @@ def find_faults(
         [*find_column_faults(dataset, rewards.functions)]
         or [*find_large_cells(dataset, *columns)]
         or [
-            *find_type_faults(dataset, rewards.functions),
-            *find_length_faults(rewards.functions, args),
+            *find_function_faults(dataset, rewards.functions, args),
             *find_prompt_faults(dataset),
             *(find_size_faults(dataset, args) if args is not None else ()),
         ]
@@ -158,8 +158,11 @@ def find_large_cells(dataset: Any, *columns: str) -> Iterator[ValueError]:
             )
 
 
-def find_type_faults(dataset: Any, functions: Iterable[FunctionReward]) -> Iterator[ValueError]:
-    """Yield the faults of columns whose values do not fit the annotation of the parameter."""
+def find_function_faults(
+    dataset: Any, functions: Iterable[FunctionReward], args: "GRPOConfig | None"
+) -> Iterator[ValueError]:
+    """Yield faults of values that do not fit the annotation of a parameter, and of lengths that no completion can reach."""
+    longest = getattr(args, "max_completion_length", None) or math.inf
     for function in functions:
         annotations = {function.column_of.get(one.name): one.annotation for one in function.factory.data}
         for column in sorted(function.own_columns):
@@ -173,23 +176,17 @@ def find_type_faults(dataset: Any, functions: Iterable[FunctionReward]) -> Itera
                     f"dataset contains {get_column_type(dataset, column)}, such as {value!r}. Convert the column with "
                     f"dataset.map(...), or change the annotation in the reward function."
                 )
+        for name, tokens in (function.ask_trait("lengths") or {}).items():
+            if tokens > longest:
+                yield ValueError(
+                    f"Reward '{function.name}' has {name}={tokens}, but completions end at max_completion_length={longest}. "
+                    f"Set {name} to at most {longest}, or max_completion_length to {tokens}."
+                )
 
 
 def get_column_type(dataset: Any, column: str) -> str:
     feature = dataset.features[column]
     return getattr(feature, "dtype", None) or type(feature).__name__.lower()
-
-
-def find_length_faults(functions: Iterable[FunctionReward], args: "GRPOConfig | None") -> Iterator[ValueError]:
-    """Yield the faults of lengths in tokens that no completion can reach."""
-    longest = getattr(args, "max_completion_length", None)
-    for function in functions:
-        for name, tokens in (function.ask_trait("lengths") or {}).items():
-            if longest is not None and tokens > longest:
-                yield ValueError(
-                    f"Reward '{function.name}' has {name}={tokens}, but completions end at max_completion_length={longest}. "
-                    f"Set {name} to at most {longest}, or max_completion_length to {tokens}."
-                )
 
 
 def find_prompt_faults(dataset: Any, column: str = "prompt") -> Iterator[ValueError]:

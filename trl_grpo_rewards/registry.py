@@ -247,8 +247,7 @@ def find_factory(name: str) -> RewardFactory:
         return REGISTRY[name]
     offered = {entry.name: entry for entry in entry_points(group="trl_grpo_rewards")}
     if name in offered:
-        factory: RewardFactory = offered[name].load()
-        return factory
+        return cast(RewardFactory, offered[name].load())
     names = sorted({*REGISTRY, *offered})
     close = get_close_matches(name, names, n=1)
     suggestion = f"Did you mean '{close[0]}'?" if close else "If it is a text, write it in quotes."

@@ -1,5 +1,6 @@
 """What functions of users return: scores, which are checked, converted to numbers and shown as a table, and rollouts."""
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -60,15 +61,13 @@ def to_float(number: Any) -> float:
 
 def check_results(function: Callable[..., Any], reward: str, is_async: bool) -> Callable[..., Any]:
     """Return a function as TRL calls it, with a check of its results. NaN and infinity are left to the trainer."""
-
-    def read(returned: Any, completions: list[Any]) -> list[Score]:
-        return read_scores(returned, reward, len(completions), is_finite=False)
+    read = functools.partial(read_scores, reward=reward, is_finite=False)
 
     def call(*, completions: list[Any], **columns: Any) -> list[Score]:
-        return read(function(completions=completions, **columns), completions)
+        return read(function(completions=completions, **columns), size=len(completions))
 
     async def call_async(*, completions: list[Any], **columns: Any) -> list[Score]:
-        return read(await function(completions=completions, **columns), completions)
+        return read(await function(completions=completions, **columns), size=len(completions))
 
     return call_async if is_async else call
 

@@ -2,61 +2,28 @@
 
 import time
 
-from trl_grpo_rewards import (
-    citations,
-    distinct,
-    equations,
-    json_text,
-    keywords,
-    length,
-    overlap,
-    pattern,
-    repetition,
-    script,
-    tags,
-    tool_calls,
-    tool_errors,
-    xml_text,
-)
+from trl_grpo_rewards import parse
 
 
-REWARDS = [
-    tags("think", "answer", partial=True),
-    json_text(
-        {
-            "$ref": "#/$defs/a",
-            "$defs": {
-                "a": {
-                    "anyOf": [
-                        {
-                            "type": "object",
-                            "propertyNames": {"pattern": "(a|b|_|\\d)*$"},
-                            "patternProperties": {"(.+)+9": {}},
-                        },
-                        {"uniqueItems": True, "items": {"$ref": "#/$defs/a"}, "minItems": 3},
-                        {"items": {"anyOf": [{"$ref": "#/$defs/a"}, {"type": "integer", "multipleOf": 0.1}]}},
-                    ],
-                    "pattern": "^((a+)+|\\W+.*)+$",
-                }
-            },
-        }
-    ),
-    xml_text("a"),
-    script("Greek", "Latin"),
-    length(9, unit="words"),
-    pattern(r"step \d+"),
-    keywords(all=("so", "+++b"), none=("a a b",)),
-    citations(),
-    citations(sources="sources"),
-    equations(),
-    equations(hold=False),
-    repetition(unit="words"),
-    repetition(unit="chars"),
-    overlap(),
-    distinct(),
-    tool_calls(score="partial"),
-    tool_errors(),
-]
+REWARDS = r"""
+tags('think', 'answer', partial=True)
+json_text({'$ref': '#/$defs/a', '$defs': {'a': {'pattern': '^((a+)+|\\W+.*)+$', 'anyOf': [{'type': 'object', 'propertyNames': {'pattern': '(a|b|_|\\d)*$'}, 'patternProperties': {'(.+)+9': {}}}, {'uniqueItems': True, 'items': {'$ref': '#/$defs/a'}, 'minItems': 3}, {'items': {'anyOf': [{'$ref': '#/$defs/a'}, {'type': 'integer', 'multipleOf': 0.1}]}}]}}})
+xml_text('a')
+script('Greek', 'Latin')
+length(9, unit='words')
+pattern('step \\d+')
+keywords(all=('so', '+++b'), none=('a a b',))
+citations
+citations(sources='sources')
+equations
+equations(hold=False)
+repetition(unit='words')
+repetition(unit='chars')
+overlap
+distinct
+tool_calls(score='partial')
+tool_errors
+"""
 CALLS = [{"name": f"f{number}", "arguments": {"a": number, "b": number}} for number in range(8)]
 REPEATED = [
     "a", "\x00", "é", "漢", " ", "\n", "\\", "$", "=", "1", "1=", "a=", "1+", "1+1=2 ", "1+1=2\n", "9^9^9=1\n", "((1))=",
@@ -108,7 +75,7 @@ def list_slow_texts(limit: float, runs: int = 3) -> list[str]:
     """Return each reward with a text for which it takes longer than the limit, in seconds, in each run."""
     return [
         f"{reward.name}, {name!r}"
-        for reward in REWARDS
+        for reward in map(parse, REWARDS.split("\n")[1:-1])
         for name, text in TEXTS.items()
         if all(time_reward(reward, text) > limit for _ in range(runs))
     ]
