@@ -9,15 +9,7 @@ import pytest
 from annotated_types import Ge, Gt, Lt
 
 from trl_grpo_rewards import boxed, reward
-from trl_grpo_rewards.options import (
-    Column,
-    column,
-    fill_in,
-    find_inside,
-    freeze,
-    has_type,
-    thaw,
-)
+from trl_grpo_rewards.options import Column, column, fill_in, find_inside, freeze, has_type, thaw
 
 
 def test_lists_become_tuples_and_numbers_those_of_python():

@@ -177,10 +177,10 @@ class Batch:
 
     def split(self, kind: str) -> list[Sequence[int]]:
         """Return the rows of each call of a function of this kind."""
-        if kind == "batch":
-            return [range(self.size)]
+        if kind != "group":
+            return [range(self.size)] if kind == "batch" else [[row] for row in range(self.size)]
         rows_of: dict[int, list[int]] = defaultdict(list)
-        for row, group in enumerate(self.groups or () if kind == "group" else range(self.size)):
+        for row, group in enumerate(self.groups or ()):
             rows_of[group].append(row)
         return [*rows_of.values()]
 

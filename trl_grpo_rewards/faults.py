@@ -61,9 +61,6 @@ class TransformedRows:
     def select_columns(self, names: Any) -> "TransformedRows":
         return self
 
-    def iter(self, batch_size: int) -> Iterator[dict[str, list[Any]]]:
-        yield from (self.dataset[start : start + batch_size] for start in range(0, len(self), batch_size))
-
 
 def describe_no_dataset(value: Any) -> str:
     """Return what to say of a value that is no dataset."""
@@ -85,8 +82,9 @@ def show_rows(dataset: Any) -> Any:
 
 def iterate_column(dataset: Any, column: str) -> Iterator[Any]:
     """Yield the values of a column. They are read in batches, which is several times faster than one at a time."""
-    for batch in dataset.select_columns(column).iter(batch_size=1000):
-        yield from batch[column]
+    part = dataset.select_columns(column)
+    for start in range(0, len(part), 1000):
+        yield from part[start : start + 1000][column]
 
 
 def shorten_repr(value: Any) -> str:
@@ -199,7 +197,7 @@ def find_prompt_faults(dataset: Any, column: str = "prompt") -> Iterator[ValueEr
         row, (expected, found, remedy) = problems.index(problem), problem
         yield ValueError(
             f"{expected}, but {count:,} of {len(problems):,} rows of the column '{column}' {found}, such as row {row + 1:,}: "
-            f"{shorten_repr(dataset.select_columns(column)[row][column])}. {remedy.replace('COLUMN', repr(column))}"
+            f"{shorten_repr(dataset[row][column])}. {remedy.replace('COLUMN', repr(column))}"
         )
 
 
