@@ -1,5 +1,6 @@
 """What goes wrong on a command line is one sentence with a remedy, on standard error, without a traceback."""
 
+import json
 import os
 import re
 import subprocess
@@ -74,6 +75,27 @@ def test_what_is_wrong_in_a_users_files_is_one_sentence(command, request, tmp_pa
     (tmp_path / "scored.jsonl").write_text('{"prompt": "2 + 2?", "completion": "4", "solution": "4"}\n')
     message = last_line(command(*line.replace("MINE", name).split()))
     assert re.fullmatch(f"error: {said.replace('MINE', name)}", message), message
+
+
+TEXTS = "def taken(completions, **columns):\n    return [len(text.strip()) for text in completions]\n"
+MESSAGES = "from trl_grpo_rewards import reward\n@reward\ndef taken(completion):\n    return completion[0]['content'] == '4'\n"
+
+
+@pytest.mark.parametrize(
+    "module, said",
+    [
+        (
+            TEXTS,
+            "'strip' ({}, line 2). A completion is a list of messages here: its text is completion[0]['content'].",
+        ),
+        (MESSAGES, "indices must be integers, not 'str' ({}, line 4). A completion is a text here. For messages, put"),
+    ],
+)
+def test_a_function_that_takes_messages_for_texts_is_told_so_with_its_own_line(command, tmp_path, module, said):
+    file = tmp_path / f"taken_{len(module)}.py"  # a module is imported once
+    file.write_text(module)
+    (fault,) = json.loads(command("check", "--rewards", "taken()", "--import", file.stem, "--json").stdout)["faults"]
+    assert said.format(file) in fault
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,17 @@ class Sums:
         return float(self.said == self.solution)
 
 
+class Solved(Sums):
+    """It supplies the prompts, and every completion is right."""
+
+    def reset(self, **row):
+        super().reset()
+        return "What is 1 + 2?"
+
+    def get_reward(self) -> float:
+        return 1.0
+
+
 def write_call(name, **arguments):
     return f"<tool_call>{json.dumps({'name': name, 'arguments': arguments})}</tool_call>"
 

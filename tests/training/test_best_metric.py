@@ -3,7 +3,7 @@
 import pytest
 from transformers import EarlyStoppingCallback
 
-from helpers.agents import TOKENIZER, Sums
+from helpers.agents import TOKENIZER, Solved
 from helpers.models import save_layer
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, length, reward, tags
 from trl_grpo_rewards.records.runs import read_run
@@ -27,22 +27,13 @@ def plain(completions, log_metric, **kwargs):
     return [0.0] * len(completions)
 
 
-class Game(Sums):
-    def reset(self, **row):
-        super().reset()
-        return "What is 1 + 2?"
-
-    def get_reward(self) -> float:
-        return 1.0
-
-
 @pytest.fixture
 def train(config, problems):
     def run(rewards, callbacks=(), held_out=HELD_OUT, later=None, model=None, first=False, **options):
         args = config(max_completion_length=4, **options)
         kwargs = {"callbacks": [*callbacks]}
         if rewards is None:
-            kwargs |= {"environment_factory": Game, "processing_class": TOKENIZER}
+            kwargs |= {"environment_factory": Solved, "processing_class": TOKENIZER}
         trainer = FilteredGRPOTrainer(model or save_layer(), rewards, args, problems, held_out, **kwargs)
         if later:
             trainer.add_callback(later)
@@ -72,7 +63,7 @@ CHOSEN = {
     "an outcome of weight 0": (tags("a") + 0 * boxed(), {}, "eval_rewards/boxed/mean"),
     "the one that is named": ([boxed(), plain], {"outcome_reward": "plain"}, "eval_rewards/plain/mean"),
     "the total if no reward is an outcome": (-1 * length(4) + tags("a"), {}, "eval_reward"),
-    "an environment's": (None, {}, "eval_rewards/Game/mean"),
+    "an environment's": (None, {}, "eval_rewards/Solved/mean"),
 }
 
 
@@ -136,8 +127,10 @@ def test_every_metric_of_an_evaluation_can_be_named_and_of_rewards_no_other(trai
 
 
 def test_names_of_rewards_that_are_not_known_are_checked_when_training_begins(train):
-    with pytest.raises(ValueError, match="got 'rewards/Gam/mean'. Set it to one of eval_rewards/Game/mean, eval_rew"):
-        train(None, metric_for_best_model="rewards/Gam/mean", **BEST)
+    with pytest.raises(
+        ValueError, match="got 'rewards/Solve/mean'. Set it to one of eval_rewards/Solved/mean, eval_rew"
+    ):
+        train(None, metric_for_best_model="rewards/Solve/mean", **BEST)
 
 
 @pytest.mark.parametrize("options", [BEST | {"model": "/nothing"}, ASKED["stop"]])

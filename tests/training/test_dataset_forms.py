@@ -6,7 +6,7 @@ from pathlib import Path
 import datasets
 import pytest
 
-from helpers.agents import Sums
+from helpers.agents import Solved
 from helpers.reward_functions import half_dead
 from helpers.runs import roll_out, train_and_read
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, gate, length, reward, shortest, tags
@@ -16,27 +16,18 @@ from trl_grpo_rewards.records.fields import hash_prompt
 from trl_grpo_rewards.records.files import read_records
 
 
-class Environment(Sums):
-    def reset(self, **row):
-        super().reset()
-        return "What is 1 + 2?"
-
-    def get_reward(self) -> float:
-        return 1.0
-
-
 def test_a_dataset_of_environments_needs_no_prompts_and_their_reward_can_be_the_outcome(config):
     trainer = FilteredGRPOTrainer(
         demo.MODEL,
         0.5 * length(4, unit="words"),
-        args=config(outcome_reward="Environment", zero_variance="drop", zero_variance_by="outcome"),
+        args=config(outcome_reward="Solved", zero_variance="drop", zero_variance_by="outcome"),
         train_dataset=datasets.Dataset.from_dict({"environment": ["sums"] * 16}),
-        environment_factory={"sums": Environment},
+        environment_factory={"sums": Solved},
     )
     trainer.train()
     record, *_ = read_records(trainer.args.output_dir)
-    assert record["outcome_reward"] == "Environment" and record["outcome"] == "solved"
-    assert record["rewards"]["Environment"] == [1.0] * 4 and record["weights"] == {"length": 0.5, "Environment": 1.0}
+    assert record["outcome_reward"] == "Solved" and record["outcome"] == "solved"
+    assert record["rewards"]["Solved"] == [1.0] * 4 and record["weights"] == {"length": 0.5, "Solved": 1.0}
 
 
 def store_solution(rows):
