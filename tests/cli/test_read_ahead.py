@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-import trl_grpo_rewards.cli.main as read_ahead
+import trl_grpo_rewards.cli.main as command_line
 from trl_grpo_rewards.cli.job import JobParser
 from trl_grpo_rewards.cli.main import DESCRIPTIONS, MOST_USED, build_parser, load_options
 
@@ -140,8 +140,8 @@ def test_the_table_has_what_the_parser_of_trl_accepts(command):
         lambda file, patch: file.unlink(),
         lambda file, patch: file.write_bytes(file.read_bytes()[:-9]),
         lambda file, patch: file.write_text("[]"),
-        lambda file, patch: patch.setattr(read_ahead, "version", lambda name: f"{name} 99"),
-        lambda file, patch: patch.setattr(read_ahead.os, "geteuid", lambda: 12345),
+        lambda file, patch: patch.setattr(command_line, "version", lambda name: f"{name} 99"),
+        lambda file, patch: patch.setattr(command_line.os, "geteuid", lambda: 12345),
     ],
     ids=["none", "cut off", "a list", "other versions", "another owner"],
 )  # fmt: skip

@@ -30,12 +30,6 @@ def scored_groups(rewards, weights, decided_by="total", tolerance=1e-6):
     return ScoredGroups(torch.tensor(rewards), ["one", "two"][: len(weights)], torch.tensor(weights), rule, keys)
 
 
-def test_spread():
-    rows = [[0.7, 0.7, 0.7], [0.0, 1.0, nan], [nan, 0.5, nan], [nan, nan, nan], [1.0, 1.0 + 5e-7, 1.0]]
-    groups = scored_groups([[[score] for score in row] for row in rows], [1.0])
-    assert groups.spreads.tolist() == pytest.approx([0.0, 1.0, 0.0, 0.0, 5e-7], abs=1e-7)
-
-
 def test_signal_shares():
     one, two = [0.0, 1.0, 0.0, 1.0], [0.0, 0.0, 2.0, 2.0]
     rewards = torch.tensor([one, two]).T[None]

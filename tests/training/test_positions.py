@@ -28,10 +28,6 @@ def test_a_model_computes_the_same_without_the_padding_before_a_prompt(name, lim
     assert torch.allclose(got, expected, atol=1e-12)
 
 
-def test_positions_of_columns_that_were_added_are_not_negative():
-    assert count_positions(3, torch.tensor([2, 0, -2])).tolist() == [[2, 3, 4], [0, 1, 2], [0, 0, 0]]
-
-
 @pytest.mark.parametrize("name", ["gpt2", "opt", "bloom", "mamba", "recurrent_gemma", "deepseek_v4"])
 def test_models_that_cannot_be_told_keep_their_padding(name):
     assert not takes_positions(build(name))

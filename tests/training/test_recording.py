@@ -4,7 +4,6 @@ import datetime
 import itertools
 import json
 import math
-import threading
 from pathlib import Path
 
 import pytest
@@ -38,42 +37,24 @@ RECORD = {"rewards": {"boxed": [1.0]}, "columns": {}, "prompt_id": "a"}
 
 @pytest.fixture
 def recorder(config):
-    recorder = Recorder(config())
-    yield recorder
-    recorder.thread.shutdown()
+    return Recorder(config())
 
 
-def sample(prompts: str = "aabb") -> Generation:
+def sample() -> Generation:
     """A generation with two completions of each prompt."""
     completions = [
-        Completion(
-            {"prompt": prompt, "solution": prompt * 2}, prompt, f"text {place}", [5, place, 1], {"lengths": 3}, {}
-        )
-        for place, prompt in enumerate(prompts)
+        Completion({"prompt": one, "solution": 2 * one}, one, f"text {place}", [5, place, 1], {"lengths": 3}, {})
+        for place, one in enumerate("aabb")
     ]
-    rewards = torch.tensor([[1.0, 0.5], [0.0, math.nan]]).repeat(len(prompts) // 2, 1).view(-1, 2, 2)
-    keys = torch.arange(rewards.shape[0] * 2).view(-1, 2)
+    rewards = torch.tensor([[1.0, 0.5], [0.0, math.nan]]).repeat(2, 1).view(-1, 2, 2)
     rule = Rule("boxed", "each", 0.25, "row")
-    groups = ScoredGroups(rewards, ["boxed", "tags"], torch.tensor([1.0, 0.5]), rule, keys)
+    groups = ScoredGroups(rewards, ["boxed", "tags"], torch.tensor([1.0, 0.5]), rule, torch.arange(4).view(-1, 2))
     return Generation(completions, groups, 0)
 
 
 def record(recorder: Recorder, generation: Generation) -> list[dict]:
     recorder.record(1, generation, [9.0] + [0.25, -0.25] * len(generation.groups.live))  # the log begins earlier
-    recorder.flush()
     return [*read_records(recorder.args.output_dir)]
-
-
-def steps(recorder: Recorder) -> list[int]:
-    return [record["step"] for record in read_records(recorder.args.output_dir)]
-
-
-def end_step(recorder: Recorder) -> None:
-    recorder.on_step_end(recorder.args, TrainerState(), TrainerControl())
-
-
-def begin(recorder: Recorder, finished_steps: int) -> None:
-    recorder.on_train_begin(recorder.args, TrainerState(global_step=finished_steps), TrainerControl())
 
 
 def test_the_record_of_a_group_says_what_was_sampled_and_how_it_was_scored(recorder):
@@ -87,44 +68,14 @@ def test_the_record_of_a_group_says_what_was_sampled_and_how_it_was_scored(recor
     assert last["mean"] == 0.625 and last["spread"] == 1.25
 
 
-def test_without_threads_records_are_written_at_once_and_only_once(recorder, monkeypatch):
-    def refuse(thread):
-        raise RuntimeError("can't start new thread")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(threading.Thread, "start", refuse)
-        for step in (1, 2):
-            recorder.write(step, [RECORD])
-    recorder.write(3, [RECORD])
-    end_step(recorder)
-    recorder.thread.shutdown()  # what a thread was still to do
-    assert steps(recorder) == [1, 2, 3]
-
-
-def test_one_generation_is_written_at_a_time_and_a_step_ends_when_its_records_are_on_disk(recorder):
-    may_go_on, order = threading.Event(), []
-
-    def records(step):
-        order.append(step)
-        may_go_on.wait(30)
-        order.append(step)
-        yield RECORD
-
-    recorder.write(1, records(1))
-    threading.Timer(0.1, may_go_on.set).start()
-    recorder.write(2, records(2))
-    assert order[:2] == [1, 1]  # the second call returned only after the first generation was written
-    end_step(recorder)
-    assert order == [1, 1, 2, 2] and steps(recorder) == [1, 2] and recorder.writing is None
-
-
 def test_a_record_that_cannot_be_made_is_logged_once_and_counted(recorder, caplog):
     def fail(_):
         raise ZeroDivisionError("in the second record")
 
     for step in (1, 2):
-        recorder.write(step, itertools.chain([RECORD], map(fail, "a"), [RECORD | {"columns": object()}, RECORD]))
-        end_step(recorder)
+        recorder.writer.write(
+            step, itertools.chain([RECORD], map(fail, "a"), [RECORD | {"columns": object()}, RECORD])
+        )
     recorder.on_train_end(recorder.args, TrainerState(), TrainerControl())
     first, second, last = caplog.records
     assert "ZeroDivisionError" in first.message and "TypeError" in second.message

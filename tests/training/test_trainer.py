@@ -206,16 +206,6 @@ def test_arguments_are_checked_before_the_model_loads(config, problems):
             FilteredGRPOTrainer("no/model", rewards, config(**options), dataset, held_out)
 
 
-def test_a_broken_reward_stops_the_run_with_its_name(config, problems):
-    @reward
-    def faulty(completion: str) -> float:
-        raise RuntimeError("out of order")
-
-    with pytest.raises(RuntimeError, match="out of order") as caught:
-        trained(config, problems, boxed() + faulty())
-    assert "(raised in the reward faulty())" in caught.value.__notes__
-
-
 @pytest.mark.slow
 def test_the_bundled_task_is_learned(config, problems):
     trainer = trained(

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import repeat
+from statistics import fmean
 from typing import Any
 
 import torch
@@ -46,13 +47,6 @@ class ScoredGroups:
         return (self.rewards * self.weights).nansum(-1).masked_fill(unscored, torch.nan)
 
     @property
-    def spreads(self) -> Tensor:
-        """Largest minus smallest total of each group, or 0 with fewer than two, of shape (groups,)."""
-        unscored = self.totals.isnan()
-        highest, lowest = self.totals.masked_fill(unscored, -torch.inf), self.totals.masked_fill(unscored, torch.inf)
-        return (highest.amax(1) - lowest.amin(1)).clamp(min=0)
-
-    @property
     def outcomes(self) -> Tensor:
         """Score of each completion by the outcome reward, of shape (groups, G)."""
         return self.rewards[:, :, self.names.index(self.rule.outcome_reward)]
@@ -60,18 +54,11 @@ class ScoredGroups:
     @cached_property
     def kinds(self) -> list[GroupKind]:
         """The kind of each group."""
-        kinds, weights = [], self.weights.tolist()
+        rule, weights, kinds = self.rule, self.weights.tolist(), list[GroupKind]()
         parts = (self.rewards.transpose(1, 2), self.totals, self.outcomes)
         for scores, totals, outcomes in zip(*(part.tolist() for part in parts), strict=True):
-            dead = has_dead_scores(
-                self.rule.dead_by,
-                self.rule.tolerance,
-                totals=totals,
-                outcomes=outcomes,
-                scores=scores,
-                weights=weights,
-            )
-            kinds.append(kind_of_group(dead, totals, outcomes))
+            known = {"totals": totals, "outcomes": outcomes, "scores": scores, "weights": weights}
+            kinds.append(kind_of_group(has_dead_scores(rule.dead_by, rule.tolerance, **known), totals, outcomes))
         return kinds
 
     @property
@@ -98,10 +85,11 @@ class ScoredGroups:
         shares = {kind: self.kinds.count(kind) / len(self.kinds) for kind in ("solved", "failed", "flat", "unscored")}
         signal = compute_signal(self.rewards[self.live], self.weights)
         by_name = {} if signal is None else zip(self.names, signal.tolist(), strict=True)
+        totals = drop_infinite(self.totals.tolist())
         return {
             **shares,
             "dead": sum(shares.values()),
-            "spread": self.spreads.mean().item(),
+            "spread": fmean(one["spread"] or 0.0 for one in map(summarize_totals, totals)),
             "duplicates": self.duplicates.float().mean().item(),
             "partly_scored": self.partly_scored,
             "rows_unscored": self.totals.isnan().sum().item(),

@@ -4,7 +4,6 @@ import logging
 import platform
 import re
 from collections.abc import Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -40,15 +39,13 @@ SECRET = re.compile(r"(^|_)(token|key|password|secret)$", re.IGNORECASE)
 
 
 class Recorder(TrainerCallback):
-    """Writes records in a thread: a step ends when its own are on disk, before its checkpoint is saved. Also writes the log."""
+    """Writes the records of the groups of a run, and its log."""
 
     def __init__(self, args: FilteredGRPOConfig) -> None:
         self.args = args
         self.run: dict[str, Any] = {}  # what is described when training begins, with these rewards
         self.rewards: Sequence[Any] = ()
         self.writer = GroupWriter(args.output_dir)
-        self.thread = ThreadPoolExecutor(1, "group-records")
-        self.writing: Future[None] | None = None
         self.log: LogWriter | None = None
         self.early: list[dict[str, Any]] = []  # entries of evaluations before training
 
@@ -70,11 +67,7 @@ class Recorder(TrainerCallback):
         elif state.is_world_process_zero:
             self.early.append(entry)
 
-    def on_step_end(self, *args: Any, **kwargs: Any) -> None:
-        self.flush()
-
     def on_train_end(self, *args: Any, **kwargs: Any) -> None:
-        self.flush()
         if self.writer.lost:
             logger.warning(f"{self.writer.lost} group(s) of this run have no record. An earlier warning says why.")
 
@@ -93,22 +86,7 @@ class Recorder(TrainerCallback):
             self.writer.lost += len(generation.groups.kinds)
         elif completions:
             scores = generation.groups.describe([*advantages][-len(completions) :])
-            self.write(step, describe_groups(completions, scores))
-
-    def write(self, step: int, records: Iterable[dict[str, Any]]) -> None:
-        """Write the records of a step in the thread. The data that they are made from must not change afterwards."""
-        self.flush()
-        try:
-            self.writing = self.thread.submit(self.writer.write, step, records)
-        except RuntimeError:  # this process can have no more threads; the executor still holds the call
-            self.thread = ThreadPoolExecutor(1, "group-records")
-            self.writer.write(step, records)
-
-    def flush(self) -> None:
-        """Wait until everything is written."""
-        writing, self.writing = self.writing, None
-        if writing is not None:
-            writing.result()
+            self.writer.write(step, describe_groups(completions, scores))
 
 
 def gather_fields(completions: list[CompletionFields] | None) -> list[CompletionFields] | None:

@@ -154,10 +154,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         if changes != self._changes:  # a method was set on this trainer
             self._resolve(changes)
             self._packer.sharing = None if "passes" in changes else self._packer.sharing
-        try:
-            return super().train(checkpoint, *args, **kwargs)
-        finally:
-            self._recorder.flush()
+        return super().train(checkpoint, *args, **kwargs)
 
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
         self.args = name_metric(self, self._best_metric)  # early stopping asks for it before training, too
