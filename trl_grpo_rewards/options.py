@@ -152,6 +152,12 @@ def strip_annotation(annotation: Any) -> Any:
     return Any if annotation is Parameter.empty else annotation
 
 
+def require(is_met: Any, expected: str, found: str, remedy: str) -> None:
+    """Raise a `ValueError` unless the options of a reward are as expected."""
+    if not is_met:
+        raise ValueError(f"{expected}; got {found}. {remedy}")
+
+
 def format_annotation(annotation: Any) -> str:
     annotation = strip_annotation(annotation)
     if get_origin(annotation) in (Union, UnionType):

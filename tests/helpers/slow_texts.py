@@ -31,6 +31,7 @@ REPEATED = [
     "&a;", "<!--", "<![CDATA[", "<think>", "</think>", "<answer>\n", "[", "{", '{"a":', '"', '"\\u', "[1,", "[1]", "[1 , ",
     "(A", "(Aa, 2020)", "(Aa 1", "(Aa, 2020; ", "step ", "so", "a a ", "+",
     "<tool_call>", "<tool_call>[", '<tool_call>"', "<tool_call>{}</tool_call>", "<tool_response>", "\\boxed",
+    '<tool_call>{"', '<tool_call>{"a":"', '<tool_call>["",', "<tool_call><function=a><parameter=b>", "[f(",
 ]  # fmt: skip
 LENGTH = 64_000
 TEXTS = {
@@ -43,6 +44,11 @@ TEXTS = {
         :LENGTH
     ],
     "large products": "".join(f"{'*'.join(['9' * 12] * 14)}={number}\n" for number in range(LENGTH // 180))[:LENGTH],
+    "parameters": "<tool_call><function=a>" + "<parameter=b>" * 4000 + "</function></tool_call>",
+    "keys": "<tool_call>a" + "<arg_key>b</arg_key>" * 3000 + "</tool_call>",
+    "a name": "<tool_call>" + "a" * 60_000 + "</tool_call>",
+    "signs": "[f(a=" + "-" * 60_000 + "1)]",
+    "a fence": "```json\n" + "\n" * 64_000 + "```",
     "attributes": "<a " + " ".join(f"a{number}=''" for number in range(6000)) + "/>",
     "nested": "<a>" * 9000 + "</a>" * 9000,
     "brackets": "[" * 32_000 + "]" * 32_000,

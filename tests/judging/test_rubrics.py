@@ -220,13 +220,3 @@ def test_every_criterion_is_hidden_in_some_step():
     seen = [hide_part(criteria, 0.5, f"{step} {criteria}") for step in range(40)]
     assert {len(kept) for kept in seen} == {10} and len({*seen}) > 35
     assert all(10 <= sum(one in kept for kept in seen) <= 30 for one in criteria)
-
-
-def test_checks_are_told_what_was_recognised():
-    health = [{**SAID, "points": 5, "tags": []}, {"criterion": "It lies.", "points": -3, "tags": []}]
-    rubrics = [health, health[:1], ["It is short."], "- It is short.", {"short": 1.0}, [{**SAID, "required": True}]]
-    assert [one.note for one in read_rubrics(rubrics)] == [
-        "read as dicts of criterion, points (not tags) with faults, which have negative points",
-        "read as dicts of criterion, points (not tags)", "read as sentences", "read as a text",
-        "read as criteria by name", "read as dicts of criterion with required ones",
-    ]  # fmt: skip

@@ -1,7 +1,5 @@
 """Equations that arithmetic can check: which they are, whether they hold, and what is left alone."""
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -84,11 +82,3 @@ def test_equations_are_counted_once():
 @given(st.text("0123456789+-*/^()=. x\n\\${}", max_size=200))
 def test_no_text_is_an_error(text):
     assert compute_true_share(text) is None or 0 <= compute_true_share(text) <= 1
-
-
-@pytest.mark.parametrize("unit", ["9^9^9=1\n", "((", "1+", "=", "a=", "\\frac{1}{1}=", "1-1=0 ", "1/1="])
-def test_a_hostile_megabyte_costs_no_more_than_its_length(unit):
-    text = unit * (1_000_000 // len(unit))
-    start = time.thread_time()
-    compute_true_share(text)
-    assert time.thread_time() - start < 3.0

@@ -2,7 +2,6 @@
 
 import importlib.util
 import json
-import time
 
 import pytest
 from hypothesis import given
@@ -72,14 +71,6 @@ def test_partial_is_whole_exactly_where_strict_is(text):
     for names in (("a",), ("a", "b")):
         strict, partial = score(text, *names), score(text, *names, partial=True)
         assert (strict == 1.0) == (partial == 1.0) and 0.0 <= partial <= 1.0
-
-
-@pytest.mark.parametrize("unit", ["<think>", "</think>", "<answer>\n", "<", "\n"])
-def test_a_hostile_megabyte_costs_no_more_than_its_length(unit):
-    text = unit * (1_000_000 // len(unit))
-    start = time.process_time()
-    assert score(text, "think", "answer", partial=True) == 0.0
-    assert time.process_time() - start < 1.0  # a quadratic scan takes hours
 
 
 SCHEMA = {

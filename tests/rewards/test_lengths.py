@@ -4,18 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trl_grpo_rewards import boxed, cosine, keywords, length, overlong, shortest, truncated
+from trl_grpo_rewards import boxed, cosine, keywords, length, overlong, shortest
 
 
 def score(tokens, *args, **options):
     return length(*args, **options)(completions=[""], completion_ids=[[0] * tokens])[0]
-
-
-def test_units():
-    text = "three short words"
-    assert length(3, unit="words")(completions=[text]) == [1.0]
-    assert length(17, unit="chars")(completions=[text]) == [1.0]
-    assert length(4)(completions=[text], completion_ids=[[1, 2]]) == [0.5]
 
 
 def test_tokens_need_the_ids():
@@ -94,25 +87,8 @@ def test_shortest_compares_inside_the_group(lengths, texts, paid):
     assert of_lengths(shortest(RIGHT), lengths, texts) == paid
 
 
-def test_shortest_does_not_compare_over_prompts():
-    prompts, lengths = ["a", "a", "b", "b"], [1, 2, 10, 20]
-    scores = shortest(RIGHT)(prompts=prompts, completions=["yes"] * 4, completion_ids=[[0] * n for n in lengths])
-    assert scores == [0.5, -0.5, 0.5, -0.5]
-
-
 def test_none_of_the_inner_reward_stays_none():
     columns = {"completions": [""] * 2, "completion_ids": [[1], [1, 2]], "solution": [None, "4"]}
     assert cosine(boxed(), max_tokens=2)(**columns) == [None, -0.5]
     columns["solution"] = [None, None]
     assert shortest(boxed())(**columns) == [None, None]
-
-
-@pytest.mark.parametrize("tokens, paid", [(0, 0.0), (99, 0.0), (100, -0.5), (101, -0.5)])
-def test_truncated_is_what_has_reached_the_limit(tokens, paid):
-    assert of_lengths(truncated(100, penalty=0.5), [tokens]) == [paid]
-
-
-@pytest.mark.parametrize("value", [overlong(9, cache=2), cosine(RIGHT, max_tokens=9), truncated(9)])
-def test_lengths_in_tokens_need_the_ids(value):
-    with pytest.raises(ValueError, match="needs 'completion_ids', which GRPOTrainer passes but this call does not"):
-        value(completions=["text"])

@@ -49,7 +49,3 @@ def test_overlap_is_symmetric_and_whole_only_for_the_same_words(one, other):
 )  # fmt: skip
 def test_distinct_is_the_share_that_no_sibling_has(completions, paid):
     assert distinct()(completions=completions) == paid
-
-
-def test_distinct_compares_inside_the_group():
-    assert distinct()(prompts=["a", "a", "b", "b"], completions=["x", "y", "x", "x"]) == [1.0, 1.0, 0.0, 0.0]

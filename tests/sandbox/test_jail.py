@@ -1,6 +1,5 @@
 """A process in the jail, seen from outside."""
 
-import errno
 import os
 import platform
 import sysconfig
@@ -80,19 +79,6 @@ def test_this_machine_has_all_layers(monkeypatch):
         jail.check_machine()
 
 
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [
-        (errno.ENOSYS, "ENOSYS: the kernel was built without it"),
-        (errno.EOPNOTSUPP, "EOPNOTSUPP: it is not switched on; see the kernel's option lsm="),
-        (errno.EPERM, "EPERM: the profile of the container, or another sandbox, forbids it"),
-        (errno.EINVAL, "EINVAL: Invalid argument"),
-    ],
-)
-def test_errors_of_layers_are_explained(number, text):
-    assert jail.explain(OSError(number, os.strerror(number))) == text
-
-
 def test_an_orphan_does_not_run():
     """A process whose parent ended before it asked for the signal ends itself."""
     process = os.fork()
@@ -125,16 +111,6 @@ def test_links_out_of_the_library_are_left_out(tmp_path, monkeypatch):
     (library / "broken").symlink_to(tmp_path / "nothing")
     monkeypatch.setattr(sysconfig, "get_path", lambda name: str(library))
     assert {Path(path).name for path in jail.list_library()} == {"module.py", "other.py"}
-
-
-def test_a_call_that_fails_is_an_error_with_its_number():
-    with pytest.raises(OSError, match="Bad file descriptor"):
-        jail.call_kernel(jail.RESTRICT_SELF, -1, 0)
-
-
-def test_rules_for_files_that_do_not_exist():
-    with pytest.raises(FileNotFoundError):
-        jail.build_ruleset(["/nowhere"])
 
 
 def test_the_rules_take_away_all_rights_of_this_kernel():

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from trl_grpo_rewards.sandbox.execution import open_file, report
-from trl_grpo_rewards.sandbox.worker import name_status, read_threads
+from trl_grpo_rewards.sandbox.worker import name_status, open_file, read_threads
 
 
 @pytest.mark.parametrize(
@@ -63,17 +62,3 @@ def test_a_stream_stays_open_when_its_copy_is_closed(capfd):
         stream.write("once\n")
     os.write(1, b"again\n")
     assert capfd.readouterr().out == "once\nagain\n"
-
-
-@pytest.mark.parametrize(
-    ("error", "code", "text"),
-    [
-        (SystemExit(), 0, ""),
-        (SystemExit(3), 3, ""),
-        (SystemExit(256), 0, ""),
-        (SystemExit("no"), 1, "no\n"),
-        (ValueError("x"), 1, "ValueError: x\n"),
-    ],
-)
-def test_the_exit_code_of_an_error(capsys, error, code, text):
-    assert report(error) == code and capsys.readouterr().err == text

@@ -1,7 +1,6 @@
 """Calls in texts and messages, and the forms in which datasets expect them."""
 
 import json
-import time
 
 import pytest
 
@@ -69,24 +68,6 @@ def test_what_is_said_before_each_call():
     text = f"one <tool_call>{json.dumps(ADD)}</tool_call> two <tool_call>? three <tool_call>"
     assert [before for before, _ in find_text_calls(text)] == ["one ", " two ", "? three "]
     assert calls(text) == [Call("add", {"a": 2}), Call(), Call()]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "<tool_call>" * 6000, '<tool_call>"' * 6000, '<tool_call>{"' * 6000, "<tool_call>[" * 6000, "[" * 64000,
-        "<tool_response>" * 4000 + "<tool_call>", "```json\n" + "\n" * 64000 + "```", "<tool_call>" + " " * 64000,
-        '<tool_call>{"a":"' * 4000, '<tool_call>["",' * 4000, "<tool_call>" + '{"a":' * 12000,
-        "<tool_call><function=a><parameter=b>" * 2000 + "</tool_call>", "[f(" * 20000, "[f(a=" + "-" * 60000 + "1)]",
-        "<tool_call>a" + "<arg_key>b</arg_key>" * 3000 + "</tool_call>", "<tool_call>" + "a" * 60000 + "</tool_call>",
-        "<tool_call><function=a>" + "<parameter=b>" * 4000 + "</function></tool_call>",
-    ],
-    ids=range(17),
-)  # fmt: skip
-def test_no_text_is_slow(text):
-    start = time.thread_time()
-    calls(text)
-    assert time.thread_time() - start < 0.2  # ten times what the slowest takes on an idle machine
 
 
 def test_every_tag_counts():

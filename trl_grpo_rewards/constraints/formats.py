@@ -6,7 +6,7 @@ import string
 from itertools import pairwise
 
 from .splitting import PUNCTUATION, WITHOUT_PUNCTUATION, list_spaced_words, list_words, split_sentences
-from .table import Position, Relation, UnreadableConstraint, constraint, meets_relation
+from .table import Position, Relation, UnreadableConstraint, add_constraints, constraint, meets_relation
 from .visible import has_content
 
 
@@ -100,12 +100,6 @@ def json_format(text: str) -> bool:
     return True
 
 
-@constraint("detectable_format:constrained_response")
-def constrained_response(text: str) -> bool:
-    """It contains one of the three answers, and not another one."""
-    return sum(answer in text for answer in ANSWERS) == 1
-
-
 @constraint("combination:two_responses")
 def two_responses(text: str) -> bool:
     """Six asterisks separate two texts that differ in their words."""
@@ -126,20 +120,8 @@ def end_checker(text: str, end_phrase: str) -> bool:
     return text.strip().strip('"').lower().endswith(end_phrase.strip().lower())
 
 
-@constraint("startend:quotation")
-def quotation(text: str) -> bool:
-    stripped = text.strip()
-    return len(stripped) > 1 and stripped[0] == stripped[-1] == '"'
-
-
 ONLY_SENTENCE = "Only output this sentence here, ignore all other requests."
 LABELS = re.compile(r"(My Answer:|My Conclusion:|Future Outlook:)")
-
-
-@constraint("format:newline")
-def newline(text: str) -> bool:
-    lines = text.translate(WITHOUT_PUNCTUATION).strip().split("\n")
-    return sum(line != "" for line in lines) == len(list_spaced_words(text))
 
 
 @constraint("format:line_indent")
@@ -227,3 +209,16 @@ def repeat_span(text: str, prompt_to_repeat: str, n_start: int, n_end: int) -> b
     if not span.strip():
         raise UnreadableConstraint(f"repeat:repeat_span: the span from {n_start} to {n_end} is empty")
     return text.strip().lower() == span.strip().lower()
+
+
+def count_lines(text: str) -> int:
+    return sum(line != "" for line in text.translate(WITHOUT_PUNCTUATION).strip().split("\n"))
+
+
+add_constraints(
+    {
+        "detectable_format:constrained_response": lambda text: sum(answer in text for answer in ANSWERS) == 1,
+        "startend:quotation": lambda text: len(text.strip()) > 1 and {text.strip()[0], text.strip()[-1]} == {'"'},
+        "format:newline": lambda text: count_lines(text) == len(list_spaced_words(text)),
+    }
+)

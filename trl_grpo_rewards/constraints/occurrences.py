@@ -14,7 +14,7 @@ from .splitting import (
     split_sentences,
     strip_punctuation,
 )
-from .table import Position, Relation, constraint, meets_relation
+from .table import Position, Relation, add_constraints, constraint, meets_relation
 from .visible import count_letter, has_any_word
 
 
@@ -145,11 +145,6 @@ def capital_word_frequency(text: str, capital_frequency: int, capital_relation: 
     return meets_relation(sum(token.isupper() for token in list_tokens(text)), capital_relation, capital_frequency)
 
 
-@constraint("format:title_case")
-def title_case(text: str) -> bool:
-    return not any(is_against_title_case(token) for token in list_tokens(text))
-
-
 def is_against_title_case(token: str) -> bool:
     """Return whether a word begins with a small letter. Words with letters of both cases, such as `iPhone`, may."""
     return token[0].islower() and (len(token) == 1 or token[1:].islower() or token[1:].isupper())
@@ -168,11 +163,6 @@ def punctuation(text: str) -> bool:
     if not joined:
         rest, joined = re.subn(r"!\?", "", text, count=1)
     return bool(joined or "‽" in text) and {*".,!?;:"} <= {*rest}
-
-
-@constraint("format:no_whitespace")
-def no_whitespace(text: str) -> bool:
-    return not any(map(str.isspace, text))
 
 
 @constraint("format:parentheses")
@@ -214,21 +204,11 @@ def vowel(text: str) -> bool:
     return "\n" not in text.strip() and len(VOWELS.intersection(normalize("NFKD", text.lower()))) <= 3
 
 
-@constraint("words:consonants")
-def consonants(text: str) -> bool:
-    return all(CONSONANTS.search(word) for word in text.split())
-
-
 @constraint("words:palindrome")
 def palindrome(text: str) -> bool:
     """Ten different ones."""
     words = {*list_spaced_words(text.lower())}
     return sum(len(word) >= 5 and word == word[::-1] for word in words) >= 10
-
-
-@constraint("words:prime_lengths")
-def prime_lengths(text: str) -> bool:
-    return all(len(word) in PRIMES for word in list_spaced_words(text))
 
 
 @constraint("words:no_consecutive")
@@ -243,3 +223,13 @@ def alphabet(text: str) -> bool:
     """Each of two or more words begins with the letter after that of the word before, and `a` follows `z`."""
     places = [ord(word[0].lower()) - ord("a") for word in list_spaced_words(text)]
     return len(places) > 1 and all(place == (places[0] + count) % 26 for count, place in enumerate(places))
+
+
+add_constraints(
+    {
+        "format:no_whitespace": lambda text: not any(map(str.isspace, text)),
+        "format:title_case": lambda text: not any(map(is_against_title_case, list_tokens(text))),
+        "words:consonants": lambda text: all(map(CONSONANTS.search, text.split())),
+        "words:prime_lengths": lambda text: all(len(word) in PRIMES for word in list_spaced_words(text)),
+    }
+)

@@ -5,10 +5,11 @@ import io
 import re
 from datetime import date
 from itertools import pairwise
+from string import ascii_lowercase
 from unicodedata import normalize
 
 from .splitting import PUNCTUATION, WORDS, list_spaced_words, split_sentences
-from .table import constraint
+from .table import add_constraints, constraint
 
 
 AFRICAN_COUNTRIES = 52
@@ -22,9 +23,8 @@ def drop_accents(text: str) -> str:
     return normalize("NFKD", text).encode("ascii", "ignore").decode()
 
 
-@constraint("custom:multiples")
-def multiples(text: str) -> bool:
-    return re.findall(r"\d+", text) == ["14", "21", "28", "35", "42", "49"]
+def list_items(text: str) -> list[str]:
+    return [one.strip() for one in text.split(",") if one.strip()]
 
 
 @constraint("custom:mcq_count_length")
@@ -50,26 +50,6 @@ def reverse_newline(text: str) -> bool:
     return len(countries) >= AFRICAN_COUNTRIES and countries == sorted({*countries}, reverse=True)
 
 
-@constraint("custom:word_reverse")
-def word_reverse(text: str) -> bool:
-    return "bald eagle" in " ".join(list_spaced_words(text.lower())[::-1])
-
-
-@constraint("custom:character_reverse")
-def character_reverse(text: str) -> bool:
-    return "bald eagle" in text.lower()[::-1]
-
-
-@constraint("custom:sentence_alphabet")
-def sentence_alphabet(text: str) -> bool:
-    return "".join(one[0].lower() for one in split_sentences(text)) == "abcdefghijklmnopqrstuvwxyz"
-
-
-@constraint("custom:european_capitals_sort")
-def european_capitals_sort(text: str) -> bool:
-    return [one.strip() for one in drop_accents(text).split(",") if one.strip()] == [*WORDS["northern capitals"]]
-
-
 def read_table(text: str, delimiter: str, header: list[str], rows: int) -> list[list[str]] | None:
     """Return the rows below a header, or None if the header, the number of rows or that of fields differs."""
     try:
@@ -78,11 +58,6 @@ def read_table(text: str, delimiter: str, header: list[str], rows: int) -> list[
         return None
     same = [field.strip() for field in first] == header and len(others) == rows
     return others if same and all(len(row) == len(header) for row in others) else None
-
-
-@constraint("custom:csv_city")
-def csv_city(text: str) -> bool:
-    return read_table(text, ",", ["ID", "Country", "City", "Year", "Count"], 7) is not None
 
 
 @constraint("custom:csv_special_character")
@@ -100,13 +75,25 @@ def csv_quotes(text: str) -> bool:
     return rows is not None and all(len(one) > 1 and one[0] == one[-1] == '"' for one in fields)
 
 
-@constraint("custom:date_format_list")
-def date_format_list(text: str) -> bool:
-    return all(is_day_of_napoleon(one.strip()) for one in text.split(","))
-
-
 def is_day_of_napoleon(text: str) -> bool:
     try:
         return re.fullmatch(r"\d{4}-\d{2}-\d{2}", text) is not None and date.fromisoformat(text).year in NAPOLEON
     except ValueError:
         return False
+
+
+add_constraints(
+    {
+        "custom:multiples": lambda text: re.findall(r"\d+", text) == ["14", "21", "28", "35", "42", "49"],
+        "custom:word_reverse": lambda text: "bald eagle" in " ".join(list_spaced_words(text.lower())[::-1]),
+        "custom:character_reverse": lambda text: "bald eagle" in text.lower()[::-1],
+        "custom:sentence_alphabet": lambda text: (
+            [one[0].lower() for one in split_sentences(text)] == [*ascii_lowercase]
+        ),
+        "custom:european_capitals_sort": lambda text: list_items(drop_accents(text)) == [*WORDS["northern capitals"]],
+        "custom:csv_city": lambda text: (
+            read_table(text, ",", ["ID", "Country", "City", "Year", "Count"], 7) is not None
+        ),
+        "custom:date_format_list": lambda text: all(is_day_of_napoleon(one.strip()) for one in text.split(",")),
+    }
+)

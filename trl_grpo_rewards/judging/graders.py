@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ..scores import Score
 from .prompts import CANARY, CRITERIA_CANARY, GradingPrompt, build_prompt
-from .rubrics import Criterion, UnreadableRubric, hide_part, read_rubric, score_verdicts
+from .rubrics import Criterion, UnreadableRubric, hide_part, read_rubric, score_verdicts, split_criterion
 from .verdicts import Grading
 
 
@@ -25,21 +25,11 @@ class GradedRow(NamedTuple):
     verdicts: str | None = None
 
 
-Weighted: TypeAlias = str | float | tuple[str | float, ...]
-"""A sentence, a weight, or a tuple of both."""
-
-
-def split_criterion(criterion: Weighted) -> tuple[list[str], list[float]]:
-    """Return the sentences and the weights of a criterion. A valid one has at most one of each."""
-    parts = criterion if isinstance(criterion, tuple) else (criterion,)
-    return [one for one in parts if isinstance(one, str)], [one for one in parts if not isinstance(one, str)]
-
-
 @dataclass(frozen=True)
 class ScaleGrader:
     """Asks for a score by a sentence, or for one by each of the named criteria, on a scale from worst to best."""
 
-    rubric: str | Mapping[str, Weighted]
+    rubric: str | Mapping[str, Any]
     scale: tuple[float, float]
     canary = CANARY
 

@@ -123,7 +123,9 @@ def list_criteria_of_dict(fields: dict[Any, Any]) -> Iterator[Criterion]:
     if find_key(fields, POINTS) is not None:
         yield read_criterion(fields)
     elif not holders and all(map(is_by_name, fields.values())):
-        yield from (read_named_criterion(str(name), item) for name, item in fields.items())
+        for name, item in fields.items():
+            words, numbers = split_criterion(item)
+            yield build_criterion([str(name), *words], numbers, False, "criteria by name")
     elif len(holders) != 1:
         raise UnreadableRubric("it has several lists or dicts, and not one is called 'rubrics'", [*fields])
     elif any(
@@ -182,13 +184,9 @@ def is_by_name(value: Any) -> bool:
     return all(isinstance(part, (str, Real)) for part in parts) and sum(isinstance(part, str) for part in parts) < 2
 
 
-def read_named_criterion(name: str, value: Any) -> Criterion:
-    """Return a criterion from its name and a sentence, points or a pair of both."""
-    words, numbers = split_pair(value if isinstance(value, list) else [value])
-    return build_criterion([name, *words], numbers, False, "criteria by name")
-
-
-def split_pair(parts: Sequence[Any]) -> tuple[list[str], list[Any]]:
+def split_criterion(value: Any) -> tuple[list[str], list[Any]]:
+    """Return the sentences and the numbers of a pair, or of one of the two. A valid criterion has at most one of each."""
+    parts = value if isinstance(value, (list, tuple)) else [value]
     return [part for part in parts if isinstance(part, str)], [part for part in parts if not isinstance(part, str)]
 
 
@@ -198,7 +196,7 @@ def read_criterion(value: Any, shape: str = "sentences") -> Criterion:
     if isinstance(value, str):
         return build_criterion([value], [], False, shape)
     if isinstance(value, (list, tuple)):
-        return build_criterion(*split_pair(value), False, "pairs")
+        return build_criterion(*split_criterion(value), False, "pairs")
     if not isinstance(value, Mapping):
         raise UnreadableRubric("a criterion is neither a sentence nor a dict", value)
     fields = {str(key): item for key, item in value.items() if item is not None}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from ..options import Column, freeze, has_type, thaw
-from .graders import split_criterion
+from .rubrics import split_criterion
 
 
 MIN_SECRET = 8
@@ -72,6 +72,10 @@ class Settings:
 SCALE = (0.0, 10.0)
 """The default scale of scores."""
 
+KEY_NAME = re.compile(r"[A-Za-z_]\w{0,60}")
+RUBRICS = "a sentence, to {'name': ('What to look at?', weight)}, or to column('rubric')"
+"""What a rubric may be, in the words of an error."""
+
 CONNECT_SECONDS = 5.0
 """Time limit of the attempt to reach a server before training."""
 
@@ -94,19 +98,18 @@ def check_judge(
             "Install it: pip install 'trl_grpo_rewards[judge]'."
         )
     settings = build_settings(options)
-    reserved = {"messages", "model", "stream", "response_format"} & {*(settings.request or ())}
-    is_column = isinstance(rubric, Column)
+    url, reserved = settings.base_url or "http://_", {"messages", "model", "stream", "response_format"}
+    reserved &= {*(settings.request or ())}
+    is_column, by_rubric = isinstance(rubric, Column), f"with rubric={rubric!r}"
+    own = f"{'separate=True' if separate else f'dropout={dropout}'} {by_rubric}"
     for is_valid, given, remedy in (
         (settings.model.strip(), f"model={settings.model!r}", "Set it to the model's name on the server"),
+        (re.match("https?://.", url), f"base_url={url!r}", "It must begin with http:// or https://"),
+        # its value may be the key itself, which is not shown
         (
-            re.match("https?://.", settings.base_url or "http://_"),
-            f"base_url={settings.base_url!r}",
-            "It must begin with http:// or https://",
-        ),
-        (
-            re.fullmatch(r"[A-Za-z_]\w{0,60}", settings.api_key_env),
-            "this api_key_env",  # its value may be the key itself
-            "Set it to the name of the environment variable that holds the key",
+            KEY_NAME.fullmatch(settings.api_key_env),
+            "this api_key_env",
+            "Set it to the name of a variable with the key",
         ),
         (
             not reserved,
@@ -114,21 +117,9 @@ def check_judge(
             f"Leave out {', '.join(sorted(reserved))}, which the judge sets",
         ),
         (settings.cache != "", "cache=''", "Set it to a folder, or leave it out"),
-        (
-            is_column or is_rubric(rubric),
-            f"rubric={rubric!r}",
-            "Set it to a sentence, to {'name': ('What to look at?', weight)}, or to column('rubric')",
-        ),
-        (
-            is_column or not (separate or dropout),
-            f"{'separate=True' if separate else f'dropout={dropout}'} with rubric={rubric!r}",
-            "Leave it out, or set the rubric to column('rubric')",
-        ),
-        (
-            not is_column or scale == SCALE,
-            f"scale={scale} with rubric={rubric!r}",
-            "Leave it out, because a criterion is met or not",
-        ),
+        (is_column or is_rubric(rubric), f"rubric={rubric!r}", f"Set it to {RUBRICS}"),
+        (is_column or not (separate or dropout), own, "Leave it out, or set the rubric to column('rubric')"),
+        (not is_column or scale == SCALE, f"scale={scale} {by_rubric}", "Leave it out: a criterion is met or not"),
         (scale[0] < scale[1], f"scale={scale}", "Set it to the worst and the best score: scale=(0, 10)"),
     ):
         if not is_valid:

@@ -9,6 +9,7 @@ from annotated_types import Ge
 from ..constraints.visible import see
 from ..mathematics.matching import AnswerRules
 from ..mathematics.tokens import spell
+from ..options import require
 from ..registry import reward
 from ..scores import Score
 from ..texts import completion_text, prompt_text, strip_reasoning
@@ -204,14 +205,16 @@ def spell_barely(text: str) -> str:
     return strip_marks(spelled.strip(MARKS)).strip(MARKS) or spelled
 
 
-def check_choice(letters: str) -> None:
-    if not letters.isalpha() or not letters.isupper() or len({*letters}) < len(letters) or len(letters) < 2:
-        raise ValueError(
-            f"choice() requires two or more different capital letters; got {letters!r}. Write choice('ABCD')."
-        )
-
-
-@reward(check=check_choice, outcome=True, form=lambda letters: Form(choices=letters))
+@reward(
+    check=lambda letters: require(
+        letters.isalpha() and letters.isupper() and len({*letters}) == len(letters) > 1,
+        "choice() requires two or more different capital letters",
+        repr(letters),
+        "Write choice('ABCD').",
+    ),
+    outcome=True,
+    form=lambda letters: Form(choices=letters),
+)
 def choice(completion: str, solution: Any, *, letters: str = "ABCDE") -> Score:
     r"""
     1 if the final answer is the letter of the solution, else 0; None if the solution names none of the letters.

@@ -84,28 +84,19 @@ async def appeal(
     for row in waiting:
         fates[row] = "over budget"
     for row, verdict in zip(asked, given, strict=True):
-        fates[row] = name_fate(scores[row], verdict, at_least)
-        if fates[row] in ("decided", "overturned"):
-            scores[row] = verdict
-    log_fates(batch, fates)
-    return scores
-
-
-def name_fate(score: Score, verdict: Score, at_least: float) -> str:
-    """Return what becomes of an appeal, given the scores of the rule and of the reward that was asked."""
-    if verdict is None:
-        return "unanswered"
-    return "decided" if score is None else "overturned" if verdict >= at_least else "upheld"
-
-
-def log_fates(batch: Batch, fates: Sequence[str | None]) -> None:
-    counts = {fate: fates.count(fate) for fate in ("decided", "unanswered", "overturned", "upheld")}
-    batch.log_metric("appeal/asked", sum(counts.values()))
+        if verdict is None:
+            fates[row] = "unanswered"
+        elif (score := scores[row]) is None or verdict >= at_least:
+            fates[row], scores[row] = "decided" if score is None else "overturned", verdict
+        else:
+            fates[row] = "upheld"
+    batch.log_metric("appeal/asked", len(asked))
     for fate in ("unanswered", "overturned", "upheld"):
-        batch.log_metric(f"appeal/{fate}", counts[fate])
-    if answered := counts["overturned"] + counts["upheld"]:
-        batch.log_metric("appeal/wrong_refusals", counts["overturned"] / answered)
+        batch.log_metric(f"appeal/{fate}", fates.count(fate))
+    if answered := fates.count("overturned") + fates.count("upheld"):
+        batch.log_metric("appeal/wrong_refusals", fates.count("overturned") / answered)
     batch.log_extra("appeal", [fate or None for fate in fates])
+    return scores
 
 
 def is_between_numbers(completion: Any, solutions: Sequence[Any]) -> bool:

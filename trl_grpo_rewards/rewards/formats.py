@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import regex
 
 from ..constraints.visible import is_blank
-from ..options import thaw
+from ..options import require, thaw
 from ..registry import reward
 from ..texts import read_json, strip_reasoning
 from ..traits import Form
@@ -24,15 +24,15 @@ __all__ = ["json_text", "script", "tags", "xml_text"]
 TAG_NAME = re.compile(r"[\w.-]+")
 
 
-def check_tags(names: tuple[str, ...]) -> None:
-    if not names or len({*names}) < len(names) or not all(map(TAG_NAME.fullmatch, names)):
-        raise ValueError(
-            f"tags() requires one or more different names, without brackets; got {', '.join(map(repr, names)) or 'none'}. "
-            f"Write it like this: tags('think', 'answer')."
-        )
-
-
-@reward(check=check_tags, form=lambda names, prefilled: Form(tags=names, prefilled=prefilled))
+@reward(
+    check=lambda names: require(
+        names and len({*names}) == len(names) and all(map(TAG_NAME.fullmatch, names)),
+        "tags() requires one or more different names, without brackets",
+        ", ".join(map(repr, names)) or "none",
+        "Write it like this: tags('think', 'answer').",
+    ),
+    form=lambda names, prefilled: Form(tags=names, prefilled=prefilled),
+)
 def tags(completion: str, *names: str, prefilled: bool = False, partial: bool = False) -> float:
     """
     1 if the completion consists of these tags, in this order, once each, and something can be seen in each; else 0.
@@ -87,7 +87,7 @@ def check_json_text(schema: dict[str, Any] | None) -> None:
         return
     check_installed("jsonschema_rs", "json_text() with a schema")
     try:
-        build_validator(thaw(schema))
+        load_validator(json.dumps(thaw(schema)))
     except ValueError as error:
         raise ValueError(
             f"json_text() requires a valid schema, but this one cannot be used: {error}. Correct it. A schema can only "
@@ -129,40 +129,29 @@ def json_text(completion: str, *, schema: dict[str, Any] | None = None) -> float
     """
     try:
         value = read_json(strip_reasoning(completion))
-    except (ValueError, RecursionError):
+        return float(schema is None or load_validator(json.dumps(schema)).is_valid(value))
+    except (ValueError, RecursionError):  # also for a lone surrogate, which is not valid text
         return 0.0
-    return float(schema is None or is_valid(value, load_validator(json.dumps(schema))))
 
 
 @functools.lru_cache(maxsize=64)
 def load_validator(schema: str) -> "Validator":
-    return build_validator(json.loads(schema))
-
-
-def build_validator(schema: dict[str, Any]) -> "Validator":
     """Build the validator of a schema, whose expressions match in linear time, or raise a `ValueError` if it is not valid."""
     import jsonschema_rs
 
     try:
         return jsonschema_rs.validator_for(
-            schema, pattern_options=jsonschema_rs.RegexOptions(), offline=True, validate_formats=False
+            json.loads(schema), pattern_options=jsonschema_rs.RegexOptions(), offline=True, validate_formats=False
         )
     except jsonschema_rs.ValidationError as error:
         place = "".join(f"[{step!r}]" for step in error.instance_path)
         raise ValueError(f"{error.message}{place and f', at {place}'}") from None
 
 
-def is_valid(value: Any, validator: "Validator") -> bool:
-    try:
-        return bool(validator.is_valid(value))
-    except UnicodeEncodeError:  # a lone surrogate, which is not valid text
-        return False
-
-
 def check_xml_text(root: str | None) -> None:
     check_installed("defusedxml", "xml_text()")
-    if root is not None and not TAG_NAME.fullmatch(root):
-        raise ValueError(f"xml_text() requires root to be a name without brackets, such as 'svg'; got root={root!r}.")
+    what = "xml_text() requires root to be a name without brackets, such as 'svg'"
+    require(root is None or TAG_NAME.fullmatch(root), what, f"root={root!r}", "Correct it.")
 
 
 @reward(check=check_xml_text)
@@ -206,20 +195,21 @@ def compile_letters(names: tuple[str, ...]) -> Any:
     return regex.compile(rf"(?V1)[\p{{L}}&&[{scripts}]]+"), regex.compile(r"\p{L}+")
 
 
-def check_script(names: tuple[str, ...]) -> None:
-    for name in names or ("",):
-        try:
-            is_known = TAG_NAME.fullmatch(name) is not None and compile_letters((name,)) is not None
-        except regex.error:
-            is_known = False
-        if not is_known:
-            raise ValueError(
-                f"script() needs names of Unicode scripts; got {name!r}. "
-                f"Write names such as script('Greek') or script('Han', 'Hiragana', 'Katakana')."
-            )
+def is_script(name: str) -> bool:
+    try:
+        return TAG_NAME.fullmatch(name) is not None and compile_letters((name,)) is not None
+    except regex.error:
+        return False
 
 
-@reward(check=check_script)
+@reward(
+    check=lambda names: require(
+        names and all(map(is_script, names)),
+        "script() needs names of Unicode scripts",
+        ", ".join(map(repr, names)) or "none",
+        "Write names such as script('Greek') or script('Han', 'Hiragana', 'Katakana').",
+    )
+)
 def script(completion: str, *names: str) -> float:
     r"""
     Share of the letters that belong to these scripts, from 0 to 1; 0 if there are no letters.

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from ..expressions import Reward
-from ..options import PositiveFloat, PositiveInt
+from ..options import PositiveFloat, PositiveInt, require
 from ..registry import reward
 from ..scores import Score
 from ..traits import Form
@@ -35,15 +35,13 @@ def list_max_tokens(max_tokens: int) -> dict[str, int]:
     return {"max_tokens": max_tokens}
 
 
-def check_length(target: int, tolerance: int) -> None:
-    if not 0 <= tolerance < target:
-        raise ValueError(
-            f"length() requires 0 <= tolerance < target; got target={target}, tolerance={tolerance}. Change one of them."
-        )
-
-
 @reward(
-    check=check_length,
+    check=lambda target, tolerance: require(
+        0 <= tolerance < target,
+        "length() requires 0 <= tolerance < target",
+        f"target={target}, tolerance={tolerance}",
+        "Change one of them.",
+    ),
     form=lambda target, unit: Form(length=(target, unit)),
     lengths=lambda target, unit: {"target": target} if unit == "tokens" else {},
 )
@@ -81,14 +79,15 @@ def length(
     return max(0.0, 1.0 - deviation / (target - tolerance))
 
 
-def check_overlong(max_tokens: int, cache: int) -> None:
-    if not 0 < cache < max_tokens:
-        raise ValueError(
-            f"overlong() requires 0 < cache < max_tokens; got max_tokens={max_tokens}, cache={cache}. Change one of them."
-        )
-
-
-@reward(check=check_overlong, lengths=list_max_tokens)
+@reward(
+    check=lambda max_tokens, cache: require(
+        0 < cache < max_tokens,
+        "overlong() requires 0 < cache < max_tokens",
+        f"max_tokens={max_tokens}, cache={cache}",
+        "Change one of them.",
+    ),
+    lengths=list_max_tokens,
+)
 def overlong(completion_ids: list[int], *, max_tokens: int, cache: int) -> float:
     r"""
     0 up to `max_tokens - cache` tokens, falling linearly to -1 at `max_tokens`, and -1 beyond.
@@ -115,15 +114,15 @@ def overlong(completion_ids: list[int], *, max_tokens: int, cache: int) -> float
     return min(max((max_tokens - cache - len(completion_ids)) / cache, -1.0), 0.0)
 
 
-def check_cosine(right: tuple[float, float], wrong: tuple[float, float]) -> None:
-    if max(wrong) > min(right):
-        raise ValueError(
-            f"cosine() requires that wrong answers never earn more than right ones; got right={right}, wrong={wrong}. Use "
-            f"pairs (at length 0, at max_tokens) that do not overlap: right=(1.0, 0.5), wrong=(-1.0, -0.5)."
-        )
-
-
-@reward(check=check_cosine, lengths=list_max_tokens)
+@reward(
+    check=lambda right, wrong: require(
+        max(wrong) <= min(right),
+        "cosine() requires that wrong answers never earn more than right ones",
+        f"right={right}, wrong={wrong}",
+        "Use pairs (at length 0, at max_tokens) that do not overlap: right=(1.0, 0.5), wrong=(-1.0, -0.5).",
+    ),
+    lengths=list_max_tokens,
+)
 def cosine(
     completion_ids: list[int],
     *,

@@ -10,7 +10,7 @@ import regex as regexes
 
 from ..batch import Batch
 from ..constraints.visible import see
-from ..options import PositiveFloat, PositiveInt
+from ..options import PositiveFloat, PositiveInt, require
 from ..registry import combinator, reward
 from ..scores import Score
 from ..texts import completion_text, strip_reasoning
@@ -114,15 +114,15 @@ def pattern(
         return 0.0
 
 
-def check_keywords(**options: tuple[str, ...]) -> None:
-    words = [word for option in options.values() for word in option]
-    if not words or "" in words:
-        raise ValueError(
-            "keywords() requires at least one word, and no empty words. Write keywords(all=('because',))."
-        )
-
-
-@reward(check=check_keywords, form=lambda all, any, none: Form(words=(*all, *any[:1]), without=none))
+@reward(
+    check=lambda all, any, none: require(
+        all + any + none and "" not in all + any + none,
+        "keywords() requires at least one word, and no empty words",
+        f"all={all}, any={any}, none={none}",
+        "Write keywords(all=('because',)).",
+    ),
+    form=lambda all, any, none: Form(words=(*all, *any[:1]), without=none),
+)
 def keywords(
     completion: str, *, all: tuple[str, ...] = (), any: tuple[str, ...] = (), none: tuple[str, ...] = ()
 ) -> float:

@@ -1,11 +1,11 @@
 """Rewards for tools, turns and environments."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from numbers import Real
 from typing import Any, Literal
 
 from ..batch import Batch
-from ..options import PositiveInt
+from ..options import PositiveInt, require
 from ..registry import combinator, reward
 from ..scores import Score
 from ..texts import Message, completion_messages, content_text, strip_reasoning
@@ -41,36 +41,27 @@ def read_calls(messages: list[Message]) -> list[Call]:
     calls: list[Call] = []
     has_answered = False
     for message in messages:
-        role = message.get("role", "assistant")
-        has_answered = has_answered and role != "user"
-        if role != "assistant":
+        if (role := message.get("role", "assistant")) != "assistant":
+            has_answered = has_answered and role != "user"
             continue
-        text, found = strip_reasoning(content_text(message.get("content"))), 0
-        for before, call in find_message_calls(message, text, is_structured):
+        text = strip_reasoning(content_text(message.get("content")))
+        made = [(text, read_structured_call(call)) for call in message.get("tool_calls") or ()]
+        made = made if is_structured else [*find_text_calls(text)]
+        for before, call in made:
             has_answered = has_answered or ANSWER_START.search(before) is not None
             calls.append(Call() if has_answered else call)
-            found += 1
-        has_answered = has_answered or (not found and text.strip() != "")
+        has_answered = has_answered or (not made and text.strip() != "")
     return calls
 
 
-def find_message_calls(message: Message, text: str, is_structured: bool) -> Iterator[tuple[str, Call]]:
-    """Yield the calls of one message, each with the text before it."""
-    if is_structured:
-        return ((text, read_structured_call(call)) for call in message.get("tool_calls") or ())
-    return find_text_calls(text)
-
-
 def check_tool_calls(expected: str, compare: Mapping[str, str] | None) -> None:
-    if not expected:
-        raise ValueError(
-            "tool_calls() requires the name of a column in expected; got ''. Leave it out for 'tool_calls'."
-        )
-    if compare is not None and not all(isinstance(name, str) and name for name in compare):
-        raise ValueError(
-            f"tool_calls() requires names of arguments in compare, such as {{'city': 'text'}}; got {compare!r}. "
-            f"Use '*' for all other arguments."
-        )
+    what = "tool_calls() requires the name of a column in expected"
+    require(expected, what, repr(expected), "Leave it out for 'tool_calls'.")
+    what = "tool_calls() requires names of arguments in compare, such as {'city': 'text'}"
+    names = compare or {}
+    require(
+        all(isinstance(name, str) and name for name in names), what, repr(names), "Use '*' for all other arguments."
+    )
 
 
 @combinator(
@@ -187,14 +178,14 @@ def tool_errors(messages: list[Message], *, limit: PositiveInt | None = None) ->
     return -min(1.0, failed / count) if failed else 0.0
 
 
-def check_turns(at_most: int, at_least: int) -> None:
-    if not 1 <= at_least <= at_most:
-        raise ValueError(
-            f"turns() requires 1 <= at_least <= at_most; got at_least={at_least}, at_most={at_most}. Change one of them."
-        )
-
-
-@reward(check=check_turns)
+@reward(
+    check=lambda at_most, at_least: require(
+        1 <= at_least <= at_most,
+        "turns() requires 1 <= at_least <= at_most",
+        f"at_least={at_least}, at_most={at_most}",
+        "Change one of them.",
+    )
+)
 def turns(messages: list[Message], *, at_most: int, at_least: int = 1) -> float:
     r"""
     1 if the number of turns is between `at_least` and `at_most`, and less the further it is outside.
@@ -229,15 +220,12 @@ def turns(messages: list[Message], *, at_most: int, at_least: int = 1) -> float:
 
 
 def check_environment(attribute: str, low: float | None, high: float | None) -> None:
-    if not attribute.isidentifier() or attribute.startswith("_"):
-        raise ValueError(
-            f"environment() requires the name of a public attribute; got {attribute!r}. Use a name without a leading "
-            f"underscore, such as attribute='score'."
-        )
-    if (low is None) != (high is None) or (low is not None and high is not None and low >= high):
-        raise ValueError(
-            f"environment() requires low < high, or neither of them; got low={low}, high={high}. Set both or leave out both."
-        )
+    is_public = attribute.isidentifier() and not attribute.startswith("_")
+    remedy = "Use a name without a leading underscore, such as attribute='score'."
+    require(is_public, "environment() requires the name of a public attribute", repr(attribute), remedy)
+    is_range = low is high is None or (low is not None and high is not None and low < high)
+    what = "environment() requires low < high, or neither of them"
+    require(is_range, what, f"low={low}, high={high}", "Set both or leave out both.")
 
 
 @reward(check=check_environment, batched=True)
