@@ -36,9 +36,6 @@ UNRELATED_STATUSES = frozenset({401, 403, 408, 409, 429})
 HTTP = importlib.import_module(type(openai.DEFAULT_CONNECTION_LIMITS).__module__.partition(".")[0])
 """The HTTP library that the installed openai client uses: httpx, or its successor."""
 
-MAX_REPLY = 8 << 20
-"""Maximum size of a reply in bytes, after decompression."""
-
 MAX_TOKENS = 4096
 """
 Default limit of a reply, in tokens, the judge's reasoning included. A verdict takes about 100, and reasoning before it
@@ -68,9 +65,6 @@ CONTEXT_EXCEEDED = re.compile("context.?(length|size|window)")
 LIMIT_REFUSED = re.compile(rf"max_[a-z_]*tokens|{CONTEXT_EXCEEDED.pattern}")
 """Words in a server's refusal if the limit is the reason."""
 
-ENCODING = ("content-encoding", "content-length", "transfer-encoding")
-"""Headers about how a reply was sent, which do not hold for its text."""
-
 REQUEST_SECONDS: ContextVar[list[float]] = ContextVar("REQUEST_SECONDS")
 """Duration in seconds of each request that the current call has made, retries included."""
 
@@ -95,25 +89,11 @@ class LimitedHttpClient(openai.DefaultAsyncHttpxClient):
             start = time.monotonic()
             try:
                 async with asyncio.timeout(self.seconds):
-                    return await read_bounded(await super().send(*args, **{**kwargs, "stream": True}))
+                    return await super().send(*args, **kwargs)  # with its whole text
             except TimeoutError:
                 raise HTTP.ReadTimeout(f"no reply within timeout={self.seconds:g} s") from None
             finally:
                 REQUEST_SECONDS.get().append(time.monotonic() - start)
-
-
-async def read_bounded(response: Any) -> Any:
-    """Return a response with its whole text. Raises [`UnreadableReply`] if it is too long once it is decompressed."""
-    content = bytearray()
-    try:
-        async for part in response.aiter_bytes():
-            content += part
-            if len(content) > MAX_REPLY:
-                raise UnreadableReply(f"the reply is longer than {MAX_REPLY:,} bytes")
-    finally:
-        await response.aclose()
-    headers = [(name, value) for name, value in response.headers.items() if name not in ENCODING]
-    return HTTP.Response(response.status_code, headers=headers, content=bytes(content), request=response.request)
 
 
 class VerdictCache:

@@ -161,7 +161,8 @@ async def judge(
             row = next(iter(asked))
             grader = cast(Grader, graders[row])
             gradings = await server.ask([prompt for prompts in asked.values() for prompt in prompts])
-            if canaries and is_canary_due((settings, grader if isinstance(grader, ScaleGrader) else None), canaries):
+            BATCH_COUNTS[batch := (settings, is_constant and grader)] += 1
+            if canaries and BATCH_COUNTS[batch] % canaries == 0:
                 await grade_canary(server, grader, questions[row], references[row], log_metric)
     log_costs(gradings, log_metric)
     results = iter(gradings)
@@ -172,11 +173,6 @@ async def judge(
     if not is_constant:
         log_extra("verdicts", [one.verdicts for one in graded])
     return [one.score for one in graded]
-
-
-def is_canary_due(asked: Hashable, canaries: int) -> bool:
-    BATCH_COUNTS[asked] += 1
-    return BATCH_COUNTS[asked] % canaries == 0
 
 
 async def grade_canary(

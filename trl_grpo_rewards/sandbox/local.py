@@ -13,7 +13,6 @@ import queue
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
@@ -247,7 +246,6 @@ def encode_source(program: str) -> bytes:
 
 
 POOLS: dict[tuple[str, frozenset[str], frozenset[str]], LocalSandbox] = {}
-LOCK = threading.Lock()
 
 
 def get_local_sandbox(
@@ -257,10 +255,7 @@ def get_local_sandbox(
     if sys.platform != "linux":
         raise missing_layer(f"Linux (it runs {sys.platform})")
     key = python or sys.executable, frozenset(modules), frozenset(packages)
-    with LOCK:
-        if key not in POOLS:
-            POOLS[key] = LocalSandbox(count_workers(), *key)
-        return POOLS[key]
+    return POOLS.get(key) or POOLS.setdefault(key, LocalSandbox(count_workers(), *key))  # threads get the same one
 
 
 @atexit.register
@@ -270,11 +265,5 @@ def stop_pools() -> None:
         sandbox.stop()
 
 
-def forget_pools() -> None:
-    """Forget the pools in a forked process, since their workers belong to the parent."""
-    global POOLS, LOCK
-    POOLS, LOCK = {}, threading.Lock()
-
-
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=forget_pools)
+    os.register_at_fork(after_in_child=POOLS.clear)  # its workers belong to the parent
