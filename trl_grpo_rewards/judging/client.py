@@ -11,7 +11,7 @@ import json
 import logging
 import re
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -206,7 +206,12 @@ class Client:
             found = call.result() if call.done() and not call.cancelled() else Grading(error=late)
             gradings[key] = replace(found, costs=own[key].costs if key in own else Costs())
         if counts:
-            self.failures.add(len(gradings), [*list_failures(different, gradings)])
+            failed = [
+                Failure(one.error, f"The graded text was {different[key].texts[-1][1][:300]!r}", one.advice)
+                for key, one in gradings.items()
+                if one.error is not None
+            ]
+            self.failures.add(len(gradings), failed)
         return [gradings[key] for key in keys]
 
     async def _grade(self, prompt: GradingPrompt, key: str, grading: Grading) -> Grading:
@@ -261,11 +266,8 @@ class Client:
                 retries = max(0, self.settings.retries + 1 - len(costs.seconds))
         known.structured = structured or bool(known.structured)
         known.limit = limit or known.limit
-        usage = reply.get("usage") if isinstance(reply, dict) else None
-        if isinstance(usage, dict):
-            for field, name in (("tokens_in", "prompt_tokens"), ("tokens_out", "completion_tokens")):
-                count = usage.get(name)
-                setattr(costs, field, getattr(costs, field) + (count if isinstance(count, int) else 0))
+        costs.tokens_in += count_tokens(reply, "prompt_tokens")
+        costs.tokens_out += count_tokens(reply, "completion_tokens")
         return reply
 
     async def _send(self, prompt: GradingPrompt, structured: bool, limit: str | None, retries: int) -> Any:
@@ -299,13 +301,6 @@ class Client:
         )
 
 
-def list_failures(prompts: dict[str, GradingPrompt], gradings: dict[str, Grading]) -> Iterator[Failure]:
-    """Yield the failures among the gradings, each with the graded text."""
-    for key, grading in gradings.items():
-        if grading.error is not None:
-            yield Failure(grading.error, f"The graded text was {prompts[key].texts[-1][1][:300]!r}", grading.advice)
-
-
 def describe_with_cause(error: Exception) -> str:
     """Return the error in words, with its cause, which is the error of the connection."""
     if isinstance(error, UnreadableReply):
@@ -327,13 +322,15 @@ def read_content(reply: Any) -> str:
         raise UnreadableReply(f"the reply is not a chat completion: {str(reply)[:200]}") from None
     if is_truncated:
         start = content or message.get("reasoning_content") or message.get("reasoning") or ""
-        raise TruncatedReply(f"the reply was cut off at its limit of {describe_size(reply)}: {str(start)[:200]!r}")
+        size = f"{count_tokens(reply, 'completion_tokens')} tokens".removeprefix("0 ")
+        raise TruncatedReply(f"the reply was cut off at its limit of {size}: {str(start)[:200]!r}")
     if not isinstance(content, str) or not content.strip():
         raise UnreadableReply(f"the reply is empty: {str(choice)[:200]}")
     return content
 
 
-def describe_size(reply: dict[str, Any]) -> str:
-    usage = reply.get("usage")
-    count = usage.get("completion_tokens") if isinstance(usage, dict) else None
-    return f"{count} tokens" if isinstance(count, int) else "tokens"
+def count_tokens(reply: Any, name: str) -> int:
+    """Return a number of tokens that a server reports, or 0."""
+    usage = reply.get("usage") if isinstance(reply, dict) else None
+    count = usage.get(name) if isinstance(usage, dict) else None
+    return count if isinstance(count, int) else 0

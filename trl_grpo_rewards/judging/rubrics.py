@@ -240,16 +240,16 @@ def read_points(numbers: Sequence[Any]) -> float:
 
 def read_rubrics(values: Sequence[Any]) -> list[Reading]:
     """Return how the rubric of each row is read, for checks."""
-    return [read_for_check(value) for value in values]
-
-
-def read_for_check(value: Any) -> Reading:
-    try:
-        criteria = read_rubric(value)
-    except UnreadableRubric as error:
-        return Reading("not at all", note=f"unreadable because {error.problem}")
-    shapes = " and ".join(dict.fromkeys(one.shape for one in criteria))
-    more = " with required ones" * any(one.is_required for one in criteria)
-    more += " with faults, which have negative points" * any(one.points < 0 for one in criteria)
-    canonical = repr([(one.text, one.points, one.is_required) for one in criteria])
-    return Reading("whole", canonical, f"read as {shapes}{more}")
+    readings = []
+    for value in values:
+        try:
+            criteria = read_rubric(value)
+        except UnreadableRubric as error:
+            readings.append(Reading("not at all", note=f"unreadable because {error.problem}"))
+            continue
+        shapes = " and ".join(dict.fromkeys(one.shape for one in criteria))
+        more = " with required ones" * any(one.is_required for one in criteria)
+        more += " with faults, which have negative points" * any(one.points < 0 for one in criteria)
+        canonical = repr([(one.text, one.points, one.is_required) for one in criteria])
+        readings.append(Reading("whole", canonical, f"read as {shapes}{more}"))
+    return readings

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..tools.call_reading import is_error
+from ..tools.calls import is_error
 from .trends import find_outcome_reward, keep_finite, read_outcome_scores
 
 

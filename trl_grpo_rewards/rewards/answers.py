@@ -123,11 +123,7 @@ def answer(
     Args:
         partial (`float`, *optional*, defaults to `0.0`):
             Score of a wrong answer.
-        tolerance (`float`, *optional*):
-            As in [`boxed`].
-        units (`str`, *optional*, defaults to `"may_omit"`):
-            As in [`boxed`].
-        evaluated (`bool`, *optional*, defaults to `False`):
+        tolerance, units, evaluated:
             As in [`boxed`].
 
     Example:

@@ -80,19 +80,15 @@ def check_code(backend: str, python: str | None, packages: tuple[str, ...]) -> N
     raise ValueError(f"code() cannot use {problem}.")
 
 
-def find_interpreter(python: str | None) -> str | None:
-    return python and shutil.which(python)
-
-
 def list_importable(backend: str, python: str | None, packages: tuple[str, ...]) -> Collection[str] | None:
     """Return the modules that tests may import besides the standard library, or None if only the back end knows."""
-    return list_top_level(packages, find_interpreter(python)) if backend == "local" else None
+    return list_top_level(packages, python and shutil.which(python)) if backend == "local" else None
 
 
 def open_backend(backend: str, python: str | None, packages: tuple[str, ...]) -> Sandbox:
     """Return a back end, which the caller closes, or raise a `ValueError`."""
     if backend == "local":
-        return get_local_sandbox(find_interpreter(python), MODULES, packages)
+        return get_local_sandbox(python and shutil.which(python), MODULES, packages)
     module, _, name = backend.partition(":")
     try:
         sandbox: Sandbox = getattr(importlib.import_module(module), name)()

@@ -9,13 +9,14 @@ from ..options import PositiveInt, require
 from ..registry import combinator, reward
 from ..scores import Score
 from ..texts import Message, completion_messages, content_text, strip_reasoning
-from ..tools.call_matching import Comparison, match_calls
-from ..tools.call_reading import (
+from ..tools.calls import (
     ANSWER_START,
     Call,
+    Comparison,
     ExpectedCall,
     find_text_calls,
     is_error,
+    match_calls,
     read_expected_calls,
     read_structured_call,
     write_expected_calls,
