@@ -161,7 +161,8 @@ async def judge(
             row = next(iter(asked))
             grader = cast(Grader, graders[row])
             gradings = await server.ask([prompt for prompts in asked.values() for prompt in prompts])
-            BATCH_COUNTS[batch := (settings, is_constant and grader)] += 1
+            batch = settings, is_constant and grader
+            BATCH_COUNTS[batch] += min(canaries, 1)
             if canaries and BATCH_COUNTS[batch] % canaries == 0:
                 await grade_canary(server, grader, questions[row], references[row], log_metric)
     log_costs(gradings, log_metric)
