@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.plain_programs import PlainSandbox
+from helpers.judged_programs import PlainSandbox
 from trl_grpo_rewards.programs.cases import MODULES
 from trl_grpo_rewards.programs.examination import (
     TRIED_FAULTS,

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from helpers import plain_programs
 from helpers.corpora import HONEST
+from helpers.judged_programs import PlainSandbox, count_passed, judge_all
 from trl_grpo_rewards.programs.cases import MODULES, ProgramVerdict, judge_tests, keeps_apart, try_program
 from trl_grpo_rewards.programs.formats import read_tests
 from trl_grpo_rewards.programs.python_tests import UnreadableTests
@@ -118,7 +118,8 @@ def test_a_verdict_that_is_not_one_is_a_failure():
 @pytest.mark.parametrize("style", ["helper", "unittest", "generator", "in place nested", "callback", "list node"])
 def test_an_honest_program_is_paid(style):
     program, code, entry_point = HONEST[style]
-    assert plain_programs.attempt(program, read_tests(code, {"entry_point": entry_point})).share == 1
+    (found,) = judge_all([(program, code, entry_point)], partial=True, sandbox=PlainSandbox())
+    assert found.share == 1
 
 
 def test_a_wrong_program_is_not():
@@ -129,5 +130,5 @@ def test_a_wrong_program_is_not():
         "import os; os._exit(0)",
         f"print({forged!r})\nimport os; os._exit(0)",
     ):
-        assert plain_programs.attempt(program, tests).share == 0
-    assert not keeps_apart(plain_programs.PlainSandbox())
+        assert count_passed(program, tests, sandbox=PlainSandbox()) == 0
+    assert not keeps_apart(PlainSandbox())

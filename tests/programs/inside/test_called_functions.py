@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers import plain_programs
-from helpers.judged_programs import count_passed
+from helpers.judged_programs import PlainSandbox, count_passed, run_plainly
 from trl_grpo_rewards.programs.cases import FOLDER, CallCase, RowTests, bundle, write_call
 from trl_grpo_rewards.programs.formats import read_tests
 from trl_grpo_rewards.programs.inside.program import MAX_BITS, NODES, PRELUDES, list_values, tree_values
@@ -25,15 +24,13 @@ def write_call_tests(arguments, expected):
     return RowTests((CallCase("f", json.dumps(arguments), (expected,)),))
 
 
-def passes(program, arguments, expected, packages=()):
-    return count_passed(program, write_call_tests(arguments, expected), packages) == 1
+def passes(program, arguments, expected):
+    return count_passed(program, write_call_tests(arguments, expected)) == 1
 
 
 def test_the_answer_holds_the_first_argument_only_after_none():
     def answer(program):
-        return json.loads(
-            plain_programs.run_plainly(bundle(write_call("program", "run_once", program, "f")), "[[2, 1]]") or "null"
-        )
+        return json.loads(run_plainly(bundle(write_call("program", "run_once", program, "f")), "[[2, 1]]") or "null")
 
     assert answer("def f(x): return x.sort()") == {"value": None, "first": [1, 2]}
     assert answer("def f(x): return x.sort() or len(x)") == {"value": 2}
@@ -97,7 +94,7 @@ def test_python_3_8_answers_calls():
         (DOUBLE, tests, 1),
         ("def double(x): return x", tests, 0),
     ):
-        assert plain_programs.count_passed(program, cases, OLDEST) == passed
+        assert count_passed(program, cases, sandbox=PlainSandbox(OLDEST)) == passed
 
 
 list_node, tree_node = NODES["list_node"], NODES["tree_node"]

@@ -228,7 +228,6 @@ class TestsSide(Peer):
     def __init__(self, verdict: int) -> None:
         super().__init__(0)
         self.verdict = verdict
-        self.iterators: dict[int, Any] = {}
         self.last_call: Any = None
         self.calls = 0  # that may change something of the program
         self.raised: set[type] = set()  # classes of the errors of the program
@@ -369,8 +368,8 @@ class TestsSide(Peer):
         if kind == "module":
             return self.make_object(ProgramModule, number)
         if kind in ("iterator", "awaitable"):
-            self.iterators[number] = self.make_object(StandIn, number)
-            return self.iterate(number) if kind == "iterator" else self.await_value(number)
+            original = self.make_object(StandIn, number)
+            return self.iterate(original) if kind == "iterator" else self.await_value(original)
         if kind not in ("object", "failure"):
             raise Violation(f"an object of an unknown kind {kind!r}")
         is_ours = not isinstance(about[0], ProgramClass) and kind == "object"
@@ -398,12 +397,12 @@ class TestsSide(Peer):
             object.__setattr__(found, attribute, value)
         return found
 
-    def iterate(self, number: int) -> "Generator[Any, Any, Any]":
+    def iterate(self, original: StandIn) -> "Generator[Any, Any, Any]":
         """Yield the items of an iterator of the program, which gets what the tests send to it or throw into it."""
         taken, how, given = 0, "", None
         while True:
             size = 1 if taken < FIRST_PIECES or self.are_sent else PIECE
-            error, *items = self.request("take", self.iterators[number], size, how, given)
+            error, *items = self.request("take", original, size, how, given)
             how, given = "", None
             try:
                 for item in items:
@@ -418,8 +417,8 @@ class TestsSide(Peer):
                 self.mark(error)
                 raise error
 
-    async def await_value(self, number: int) -> Any:
-        return self.request("wait", self.iterators[number])
+    async def await_value(self, awaitable: StandIn) -> Any:
+        return self.request("wait", awaitable)
 
     def make_record(self, name: str) -> Any:
         if name not in self.records:
