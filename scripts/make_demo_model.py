@@ -33,7 +33,6 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
 from trl_grpo_rewards import demo
-from trl_grpo_rewards.demo import tasks
 
 
 SPECIAL = ["<|pad|>", "<|unk|>", "<|im_start|>", "<|im_end|>"]
@@ -162,16 +161,16 @@ def demonstrate(a: int, sign: str, b: int, rng: random.Random, mixed: bool = Fal
 def demonstrate_program(rng: random.Random) -> tuple[str, str]:
     """Return a task and a program, which is right one time in three."""
     while True:
-        task, number = rng.choice(tasks.TASKS), rng.choice(tasks.NUMBERS)
-        if tasks.is_in_split(f"{task.words}{number}", "train"):
+        task, number = rng.choice(demo.TASKS), rng.choice(demo.NUMBERS)
+        if demo.is_in_split(f"{task.words}{number}", "train"):
             break
     expression = task.mistake if rng.random() < 0.3 else task.expression
-    written = rng.choice(tasks.NUMBERS) if rng.random() < 0.2 else number
-    program = tasks.write_program(expression, written)
+    written = rng.choice(demo.NUMBERS) if rng.random() < 0.2 else number
+    program = demo.write_program(expression, written)
     if rng.random() < 0.15:
         program = program.replace("return ", "")
     answer = program if rng.random() < 0.3 else f"```python\n{program}\n```"
-    return tasks.describe_task(task, number), answer
+    return demo.describe_task(task, number), answer
 
 
 def demonstrate_sum(rng: random.Random, mixed: bool) -> tuple[str, str]:

@@ -15,7 +15,7 @@ def misdeclared(completion: str, solution: str) -> float:
 
 @pytest.mark.parametrize("traits, message", [
     ({"reads": {"solution": lambda values: []}}, "'reads' of reward 'misdeclared' must return one Reading for each"),
-    ({"reads": {"solution": lambda values: ["7"] * 3}}, "must return Readings of the kinds 'whole', .* got '7'"),
+    ({"reads": {"solution": lambda values: ["7"] * 3}}, "must return one Reading .* of the kinds 'whole', .* got '7'"),
     ({"reads": {"solution": lambda values: [Reading("most")] * 3}}, "got Reading.kind='most'"),
     ({"reads": {"result": lambda values: []}}, "Reward 'misdeclared' needs the column 'result'"),
     ({"reads": ["solution"]}, r"'reads' must be of the type dict\[.*; got \['solution'\].*reads={'solution': read_sol"),

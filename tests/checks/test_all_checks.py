@@ -72,20 +72,11 @@ def test_rewards_are_given_as_a_trainer_takes_them(config):
 @pytest.mark.parametrize(
     "given, said",
     [
-        (
-            boxed,
-            r"The argument 'rewards' contains the reward factory 'boxed' instead of a reward. Call it with its options: ",
-        ),
         ([of_box, boxed], "The argument 'rewards' contains the reward factory 'boxed' instead of a reward. Call it"),
         ("boxed()", r"The rewards are the text 'boxed\(\)' instead of a reward. Write parse\('boxed\(\)'\)."),
-        (
-            Form,
-            r"The argument 'rewards' contains the class 'Form' instead of a reward. Make an object of it: Form\(...\)",
-        ),
-        ([], r"must be an expression, a function or a list of these; got \[\]. Write, for example, boxed\(\) \+"),
-        ({"boxed": 1}, r"must be an expression, a function or a list of these; got \{'boxed': 1\}"),
+        ({"boxed": 1}, r"must be an expression, a function or a list of these; got \{'boxed': 1\}. Write, for example, boxed\(\) \+"),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_reward_is_refused(given, said):
     with pytest.raises(TypeError, match=said):
         check(given, make_problems("7"))
@@ -99,33 +90,27 @@ def test_a_column_of_completions_and_sources_are_the_datasets_own():
         assert not find_faults(rewards, answers.add_column("sources", [["one"], ["two"]]))
 
 
-CALLS = []
-
-
 @reward(batched=True)
 async def opinion(prompts: list, completions: list) -> list[float]:
     """A judge of the user's own, whose every call costs money."""
-    CALLS.extend(completions)
-    return [0.5] * len(completions)
+    raise AssertionError("It was asked.")
 
 
 @reward(asks=True)
 def asked_by_hand(completion: str) -> float:
-    CALLS.append(completion)
-    return 0.5
+    raise AssertionError("It was asked.")
 
 
-def test_no_reward_that_asks_is_called_by_a_check(caplog):
-    data = demo.arithmetic(size=64)
+def test_no_reward_that_asks_is_called_by_a_check():
+    data, outcome = demo.arithmetic(size=16), boxed(evaluated=True)
     for rewards in (
-        boxed(evaluated=True) + 0.3 * opinion(),
-        boxed(evaluated=True) + 0.3 * gate(asked_by_hand(), by=boxed()),
+        outcome + 0.3 * opinion(),
+        outcome + 0.3 * gate(asked_by_hand(), by=boxed()),
         opinion() + asked_by_hand(),
     ):
         assert rewards.asks and not find_faults(rewards, data)
         assert_not_gameable(rewards)
-    assert CALLS == []
-    lines = get_section("rewards that were not tried", boxed(evaluated=True) + 0.3 * opinion(), data).lines
+    lines = get_section("rewards that were not tried", outcome + 0.3 * opinion(), data).lines
     assert lines == ["opinion: checks never ask a server or a person"]
 
 
@@ -156,16 +141,6 @@ def test_a_reward_of_the_user_takes_part_in_all_checks():
     assert honest(hashed(), healthy[0]).endswith("#### 1")  # the column that the outcome reads, not the solution
 
 
-def test_nothing_is_scored_if_the_columns_do_not_fit():
-    found, *others = check(boxed(), make_problems("7").rename_column("solution", "answer"))
-    assert len(found.faults) == 1 and found.is_run
-    assert [one.title for one in others] == [
-        "values of 'solution', as 'boxed' reads them", "attacks", "a dry run on the dataset's own solutions",
-    ]  # fmt: skip
-    assert not any(one.is_run or one.data or one.faults for one in others)
-    assert "attacks:\n  not run: rewards, dataset and configuration do not fit together\n" in as_text([found, *others])
-
-
 @reward
 def refuses(completion: str, solution: str) -> float:
     return 1 / (len(completion) - len(completion))
@@ -184,8 +159,9 @@ def refuses_words(completion: str, solution: str) -> float:
         (boxed(evaluated=True) + refuses(), ["7", "8"], ["a dry"]),
         (refuses_words(), [*map(str, range(16)), "many"], ["a dry"]),  # no attack is tried on the last row
         (code(backend="no_such_module:Sandbox"), ["7", "8"], ["the dataset", "a dry"]),
+        (boxed(solution="answer"), ["7", "8"], ["values of", "attacks", "a dry"]),
     ],
-    ids=["asks", "contradictory", "raises on every row", "raises on the last row", "not ready and raises"],
+    ids=["asks", "contradictory", "raises on every row", "raises on the last row", "not ready and raises", "no column"],
 )  # fmt: skip
 def test_what_is_not_tried_has_a_row(rewards, solutions, expected):
     data = make_problems(*solutions).add_column("tests", [["assert f() == 1"]] * len(solutions))
@@ -193,7 +169,8 @@ def test_what_is_not_tried_has_a_row(rewards, solutions, expected):
     assert [one.title[:11] for one in found][-2:] == ["attacks", "a dry run o"]
     left_out = [one for one in found if not one.is_run]
     assert len(left_out) == len(expected) and all(map(str.startswith, [one.title for one in left_out], expected))
-    assert all(one.lines[0].startswith("not run: ") and not one.faults for one in left_out)
+    assert all(one.lines[0].startswith("not run: ") and not (one.faults or one.data) for one in left_out)
+    assert all(f"{one.title}:\n  not run: " in as_text(found) for one in left_out)
 
 
 def test_forms_that_contradict_each_other_are_said():
@@ -223,7 +200,7 @@ def test_attacks_and_the_dry_run_are_values_too():
 
 def check_disk(folder: str) -> None:
     if not Path(folder).is_dir():
-        raise ValueError(f"The reward needs the folder {folder}, which does not exist. Create it.")
+        raise ValueError(f"There is no folder {folder}. Create it.")
 
 
 @reward(ready=check_disk)
@@ -232,12 +209,13 @@ def archived(completion: str, *, folder: str) -> float:
 
 
 def test_a_reward_says_what_keeps_it_from_working_here(tmp_path):
-    data = make_problems("1", "2")
-    assert not check_readiness(boxed() + archived(str(tmp_path))).faults
-    gone = boxed() + gate(archived(str(tmp_path / "gone")), by=boxed())
+    ready, gone = (boxed() + gate(archived(str(folder)), by=boxed()) for folder in (tmp_path, tmp_path / "gone"))
+    assert not check_readiness(ready).faults
     (fault,) = check_readiness(gone).faults
-    assert fault in find_faults(gone, data)
-    assert fault == f"The reward needs the folder {tmp_path / 'gone'}, which does not exist. Create it."
+    assert (
+        fault in find_faults(gone, make_problems("1", "2"))
+        and fault == f"There is no folder {tmp_path}/gone. Create it."
+    )
 
 
 @pytest.mark.parametrize(

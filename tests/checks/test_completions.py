@@ -8,21 +8,18 @@ from helpers.checks import find_faults, make_problems
 from trl_grpo_rewards import boxed, choice, code, demo, gate, judge, keywords, length, parse, reward, route, tags
 from trl_grpo_rewards.checks import Form, assert_not_gameable, attacks, check, honest
 from trl_grpo_rewards.checks.completions import (
-    FORMLESS,
     NO_ANSWER,
-    Example,
     count_words,
     find_answer_column,
-    find_expression,
     has_solution,
     is_guess,
-    make_wrong_answer,
     swap_completions,
     write_completion,
 )
 from trl_grpo_rewards.checks.dry_run import check_dry_run
 from trl_grpo_rewards.checks.gameability import check_attacks
-from trl_grpo_rewards.checks.trials import ATTACKED_ROWS, TRIED_ROWS, make_trials, take_rows, without_asking
+from trl_grpo_rewards.checks.trials import ANSWERS, ATTACKED_ROWS, TRIED_ROWS, make_trials, take_rows, without_asking
+from trl_grpo_rewards.checks.worthless import FORMLESS, find_expression, make_wrong_answer
 
 
 ASKED = judge(model="none", rubric="Is it right?", base_url="http://localhost:9/v1")
@@ -164,9 +161,11 @@ def test_the_longest_expression_of_a_question_is_restated(question, expression):
 
 def test_without_a_right_completion_an_attack_with_a_good_form_may_pay():
     rows = [{"prompt": "What is 3 + 4?", "solution": "7"}]
-    every, some = (make_trials(rewards, rows).trials[0].attacks for rewards in (says_hello() + boxed(), says_hello()))
-    assert every.keys() == attacks(says_hello() + boxed(), rows[0]).keys()
-    assert some.keys() == {*FORMLESS, "says_hello: greeting"} and "a wrong answer" in every.keys() - some.keys()
+    every, some = (
+        {*make_trials(rewards, rows).scores} - {*ANSWERS} for rewards in (says_hello() + boxed(), says_hello())
+    )
+    assert every == {*attacks(says_hello() + boxed(), rows[0])}
+    assert some == {*FORMLESS, "says_hello: greeting"} and "a wrong answer" in every - some
 
 
 # --- trials -----------------------------------------------------------------------------------------------------------
@@ -222,20 +221,23 @@ def test_a_trial_has_the_scores_of_each_term_and_the_total():
     rows = [
         {"prompt": "What is 3 + 4?", "solution": solution, "completion": f"\\boxed{{{solution}}}"} for solution in "78"
     ]
-    first, second = (made := make_trials(rewards, rows, attacked=1)).trials
+    made = make_trials(rewards, rows, attacked=1)
     size = 3 + len(attacks(rewards, rows[0]))  # a row's completions are a group
-    assert first.right == Example("\\boxed{7}", [1.0, size, 0.0, 1 + size / 2])
-    assert first.wrong == Example("\\boxed{8}", [0.0, size, 0.0, size / 2])
-    assert second.helpless == Example(NO_ANSWER, [0.0, 3.0, 0.0, 1.5]) and second.right.total == 2.5
-    assert {name: one.text for name, one in first.attacks.items()} == attacks(rewards, rows[0], others=["8"])
-    assert second.attacks == {} and (first.row, second.row) == (*rows,)
+    assert made.scores["right"].tolist() == [[1.0, size, 0.0, 1 + size / 2], [1.0, 3.0, 0.0, 2.5]]
+    assert made.scores["wrong"][0].tolist() == [0.0, size, 0.0, size / 2]
+    assert made.scores["helpless"][1].tolist() == [0.0, 3.0, 0.0, 1.5]
+    answered = [
+        dict(zip(ANSWERS, (f"\\boxed{{{one}}}", f"\\boxed{{{other}}}", NO_ANSWER), strict=True))
+        for one, other in ("78", "87")
+    ]
+    assert made.texts == [{**answered[0], **attacks(rewards, rows[0], others=["8"])}, answered[1]]
     assert made.has_solution and min(made.milliseconds) > 0 and len(made.milliseconds) == 3
 
 
 def test_completions_are_messages_where_prompts_are_and_are_measured_once_by_the_tokenizer():
     chat = {"prompt": [{"role": "user", "content": "?"}], "solution": "4", "completion": "4"}
-    assert make_trials(is_chat(), [chat]).trials[0].right.total == 1.0
-    assert make_trials(is_chat(), [{**chat, "prompt": "?"}]).trials[0].right.total == 0.0
+    assert make_trials(is_chat(), [chat]).scores["right"][0, -1] == 1.0
+    assert make_trials(is_chat(), [{**chat, "prompt": "?"}]).scores["right"][0, -1] == 0.0
     rewards, lengths = group_size() + boxed(), []
     row = {"prompt": "What is 3 + 1?", "solution": "4"}
     make_trials(rewards, [row], lambda text: lengths.append(text) or [0])

@@ -5,25 +5,17 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from trl import GRPOConfig
 
 from helpers.checks import find_faults, get_section, make_problems
 from trl_grpo_rewards import FilteredGRPOConfig, boxed, choice, demo, judge, length, reward, shortest, tags
 from trl_grpo_rewards.checks import Form, check
 from trl_grpo_rewards.checks.dry_run import STABILITY, check_dry_run, check_stability
 from trl_grpo_rewards.checks.trials import FoundForm, make_trials
-from trl_grpo_rewards.demo.labelled_rewards import above_group
+from trl_grpo_rewards.demo.labelled_rewards import MADE
 
 
 NUMBERS = [f"{number}" for number in range(40, 60)]
 TWICE = [f"So it is \\boxed{{{n}}}.\n#### {n}" if n % 2 else f"{n}" for n in range(20)]
-
-
-@reward
-def fractions_escape(completion: str, final_answer: str) -> float:
-    """Stops at the first closing brace."""
-    match = re.search(r"\\boxed\{(.+?)\}", completion)
-    return float(match is not None and match[1] == final_answer)
 
 
 @reward(outcome=True)
@@ -49,10 +41,10 @@ def forgot(completion: str) -> float | None:
 @pytest.mark.parametrize(
     "rewards, column, values, said",
     [
-        (fractions_escape() + 0.2 * tags("a"), "final_answer", [*NUMBERS, r"\frac{5}{7}", "", None, r"\sqrt{2}"],
-         "warning: The dataset's own solution earns nothing from fractions_escape() on 4 of the 24 rows that were tried, such as "
-         r"'\\frac{5}{7}' in row 20, '' in row 21, None in row 22 (counted from 0). Correct the reward, or remove such rows."),
-        (fractions_escape(), "final_answer", NUMBERS, ""),
+        (MADE["stops_at_a_brace"] + 0.2 * tags("a"), "final_answer", [*NUMBERS, r"\frac{5}{7}", "", None, r"\sqrt{2}"],
+         "warning: The dataset's own solution earns nothing from stops_at_a_brace() on 3 of the 24 rows that were tried, such as "
+         r"'\\frac{5}{7}' in row 20, None in row 22, '\\sqrt{2}' in row 23 (counted from 0). Correct the reward, or remove such rows."),
+        (MADE["stops_at_a_brace"], "final_answer", NUMBERS, ""),
         (boxed(box="only"), "solution", TWICE, "fault: Reward 'boxed' gives the dataset's own solutions 0.500 on average, although "
          "they are right. Compare how they are written, such as 'So it is \\\\boxed{1}.\\n#### 1', with"),
         (boxed(box="only"), "solution", [*NUMBERS, TWICE[1]], "warning: The dataset's own solution earns nothing from boxed(box='only') on 1 of"),
@@ -99,28 +91,7 @@ def mistaken(completion: str) -> float:
     return float("do not know" in completion)
 
 
-@reward
-def unsure(completion: str, solution: str) -> float | None:
-    return 1.0 if solution in completion else None
-
-
 ASKED = judge(model="none", rubric="Is it right?")
-
-
-def test_a_none_beside_a_weight_of_0_is_a_warning_for_the_trainer_of_trl(config):
-    data = make_problems("71", "82", "93")
-
-    def warn(rewards, args):
-        return [text for one in check(rewards, data, args) for text in one.warnings if "a total of 0" in text]
-
-    for rewards in (unsure() + 0 * tags("think"), 0 * tags("think") + ASKED, 0 * tags("think") + ASKED + unsure()):
-        assert warn(rewards, config(GRPOConfig)) == [
-            "TRL's own trainer gives a total of 0 to completions that only 'tags' with weight 0 can score. "
-            "FilteredGRPOTrainer leaves them out."
-        ]
-        assert not warn(rewards, config()) and not warn(rewards, None)
-    for rewards in (unsure() + 0.1 * tags("think"), boxed() + 0 * tags("think"), boxed() + 0 * ASKED, 0 * unsure()):
-        assert not warn(rewards, config(GRPOConfig))
 
 
 def test_a_term_of_weight_0_pays_nothing_in_any_check():
@@ -152,19 +123,15 @@ def test_the_table_has_a_line_for_each_term_and_the_total(config):
 # --- the same completions again: what depends on something else is among the labelled rewards -------------------------
 
 
-def is_right(completion: str, solution: str) -> float:
-    return float(completion.endswith(f"\\boxed{{{solution}}}"))
-
-
 @reward
 def steady(completion: str, solution: str) -> float | None:
-    return is_right(completion, solution) if completion else None
+    return MADE["in_box"].factory.function(completion, solution) if completion else None
 
 
 @reward
 def sleepy(completion: str, solution: str) -> float:
     time.sleep(0.02)
-    return is_right(completion, solution)
+    return MADE["in_box"].factory.function(completion, solution)
 
 
 CALLS: list[str] = []
@@ -176,22 +143,22 @@ def fails_every_second_time(completion: str, solution: str) -> float:
     CALLS.append(completion)
     if len(CALLS) % 2:
         raise OSError("the disk is full")
-    return is_right(completion, solution)
+    return 0.0
 
 
-@pytest.mark.parametrize("rewards", [steady(), above_group(), boxed(evaluated=True) + 0.2 * steady()], ids=str)
+@pytest.mark.parametrize("rewards", [steady(), MADE["above_group"], boxed(evaluated=True) + 0.2 * steady()], ids=str)
 def test_a_score_that_depends_on_nothing_else_is_none(rewards):
     found = get_section(STABILITY, rewards, PROBLEMS)
     assert not found.warnings and len(found.lines) == 1 and found.lines[0].endswith(("steady()", "above_group()"))
 
 
-@pytest.mark.parametrize("size, seconds", [(512, "1"), (8, None)])
-def test_a_slow_reward_is_named_with_the_time_of_a_step(size, seconds):
-    args = SimpleNamespace(generation_batch_size=size)
-    found = check_stability(sleepy(), FoundForm([*PROBLEMS]), config=args)
-    said = f"sleepy() takes {seconds}"
-    assert all(text.startswith(said) and f" s for the {size} completions of a step" in text for text in found.warnings)
-    assert len(found.warnings) == (seconds is not None)
+def test_a_slow_reward_is_named_with_the_time_of_a_step():
+    for size, count in ((512, 1), (8, 0)):
+        found = check_stability(sleepy(), FoundForm([*PROBLEMS]), config=SimpleNamespace(generation_batch_size=size))
+        said = [
+            re.match(rf"sleepy\(\) takes \d+ s for the {size} completions of a step", text) for text in found.warnings
+        ]
+        assert all(said) and len(said) == count
 
 
 def test_a_reward_that_raises_now_and_then_is_one_fault():

@@ -1,5 +1,7 @@
 """Rewards that worthless completions can earn, and rewards that they cannot."""
 
+import math
+
 import pytest
 from datasets import Dataset
 
@@ -152,11 +154,11 @@ def test_rows_that_cannot_be_judged_are_asked_for():
     [
         (1.0, 1.0, 0.0, True), (1.0 - 1e-12, 1.0, 0.0, True), (0.9, 1.0, 0.0, False),
         (1.0, 1.0, 1.0, False),  # the right completion itself earns nothing more than a helpless one
-        (1.1, 1.0, 1.0, True), (1.0, 1.0, None, False), (1.1, 1.0, None, True), (-1.0, -1.0, -2.0, True),
+        (1.1, 1.0, 1.0, True), (1.0, 1.0, math.nan, False), (1.1, 1.0, math.nan, True), (-1.0, -1.0, -2.0, True),
     ],
 )  # fmt: skip
 def test_an_attack_pays_if_it_earns_as_much_as_what_is_right(score, right, helpless, paid):
-    assert is_paid(score, right, helpless) is paid
+    assert bool(is_paid(score, right, helpless)) is paid
 
 
 @reward
@@ -177,13 +179,10 @@ def test_an_attack_that_pays_by_chance_is_a_warning(rows, kind):
 def test_a_row_that_cannot_be_judged_is_left_out_of_the_count():
     rows = [*QUESTIONS, {"prompt": "Who?", "solution": None}]
     payments = {one.name: one for one in count_payments(make_trials(boxed() + tags("think"), rows))}
-    tried = {payments[name].tried for name in ("nothing", "a wrong answer", "many boxes")}
+    tried = {payments[name].tried for name in ("nothing", "empty tags", "a wrong answer", "many boxes")}
     assert tried == {len(QUESTIONS)} and payments["nothing"].mean == 0.0
     assert count_payments(make_trials(boxed(), rows[-1:])) == []
-
-
-def test_without_a_solution_only_worthless_completions_count():
-    tried = {payment.name for payment in count_payments(make_trials(tags("think"), QUESTIONS))}
-    assert "empty tags" in tried and "a wrong answer" not in tried
-    tried = {payment.name for payment in count_payments(make_trials(boxed() + tags("think"), QUESTIONS))}
-    assert {"empty tags", "a wrong answer"} <= tried
+    form = {payment.name for payment in count_payments(make_trials(tags("think"), QUESTIONS))}
+    assert (
+        "empty tags" in form and "a wrong answer" not in form
+    )  # without a solution, only worthless completions count

@@ -14,21 +14,10 @@ from trl_grpo_rewards.traits import Reading
 def test_every_solution_is_read():
     good = ["7", 0.5, "\\frac{1}{2}", "3\\sqrt{5}", "x = 5", "18 dollars", "50\\%", "5^\\circ", "2 + 3 = 5\n#### 5"]
     (found,) = check_readings(boxed(), make_problems(*map(str, good)))
-    assert not found.warnings
-    odd = ["it is seven of them, I think", "", "3 and 5", "1, 2, 3"]
-    prompts = ["Which?"] * 2 + [f"Ann has {place} apples. How many?" for place in range(49)]
-    (found,) = check_readings(boxed(), make_problems(*map(str, good * 5), *odd, "6", "7", prompts=prompts))
-    text = "\n".join(found.lines)
-    for said in (
-        "1.96% unreadable",
-        "1.96% read in part",
-        "3.92% with several answers",
-        "'it is seven of them, I think'",
-    ):
-        assert said in text and "that differ for the same prompt" in text
-    first, second = found.warnings
-    assert first.startswith("2 of 51 values of 'solution' cannot be read") and second.startswith("2 rows have")
-    assert not found.faults and check_readings(exact(), make_problems(*odd)) == []  # it compares texts
+    assert not found.warnings and not found.faults
+    assert (
+        check_readings(exact(), make_problems("it is seven of them, I think", "", "3 and 5")) == []
+    )  # it compares texts
 
 
 @pytest.mark.parametrize(
@@ -40,13 +29,6 @@ def test_a_gold_with_a_label_is_judged_as_a_model_writes_it(gold):
     assert not found.faults
     assert honest(boxed(), {"prompt": "?", "solution": gold}).endswith("\\boxed{22}")
     assert boxed()(completions=["\\boxed{22}", "\\boxed{23}"], solution=[gold] * 2) == [1.0, 0.0]
-
-
-@pytest.mark.parametrize("gold", ["Tom has 22 apples", "The capital is Paris", "It took 22 days until 3 of them left"])
-def test_prose_is_a_fault_with_a_remedy(gold):
-    (found,) = check_readings(boxed(), make_problems(gold, gold))
-    answer_alone = re.search(r"such as '(\w+)' for this row", found.faults[0])[1]
-    assert not check_readings(boxed(), make_problems(answer_alone))[0].faults and "exact" not in found.faults[0]
 
 
 def test_solutions_that_need_a_second_opinion_are_counted():
@@ -135,6 +117,7 @@ def test_rows_contradict_each_other_if_one_prompt_has_two_answers():
     [
         (["7", "it is seven of them, I think", "8"], "fault: Reward 'boxed' reads the column 'solution', but 1 of 3 values cannot be read as a "
          "whole, such as 'it is seven of them, I think', the value of the prompt 'Which of 1.'. .* Store only the answer, such as 'think' for"),
+        (["It took 22 days until 3 of them left"] * 2, "fault: .* Store only the answer, such as '3' for this row, or"),
         (["7", None, "8"], "fault: .* Without a solution, no completion can be judged. Remove such rows."),
         (["nan", "7", "8"], "fault: .* 1 of 3 values .* such as 'nan'.* This one is what pandas writes for a missing value."),
         (["7"] * 30 + ["nan"], "warning: 1 of 31 values .* such as 'nan'"),

@@ -6,12 +6,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from helpers.tables import read_tables
 from trl_grpo_rewards import boxed
 from trl_grpo_rewards.mathematics import grammar
-from trl_grpo_rewards.mathematics.grammar import GRAMMAR, read_value
+from trl_grpo_rewards.mathematics.grammar import GRAMMAR, read, read_value
+from trl_grpo_rewards.mathematics.kinds import commands
 from trl_grpo_rewards.mathematics.matching import AnswerRules
 from trl_grpo_rewards.mathematics.reader import Reader
-from trl_grpo_rewards.mathematics.tokens import MAX_DIGITS, Unreadable, spell, tokenize
+from trl_grpo_rewards.mathematics.tokens import MAX_DIGITS, MAX_TOKENS, Unreadable, spell, tokenize
 from trl_grpo_rewards.verify.verification import settle
 
 
@@ -71,3 +73,62 @@ def test_deep_texts_are_not_read():
 def test_numbers_are_bounded():
     assert read_value("9" * (MAX_DIGITS + 1) + "x") is read_value("1e99999") is None
     assert settle("9" * (MAX_DIGITS + 1), "0" + "9" * (MAX_DIGITS + 1), AnswerRules()) is True
+
+
+# --- texts and their values; what the values are equal to is in tests/verify/cases.txt --------------------------------
+
+
+UNREAD = ["", *(text for (text,) in read_tables("mathematics/texts.txt")["not read"])]
+UNREAD += [rf"{command}{{x}} + 1" for command in [*commands.UNREAD, "\\foo"]]
+
+
+def test_what_is_not_complete_or_no_answer_is_not_read():
+    assert [text for text in UNREAD if read(text) is not None] == []
+
+
+@pytest.mark.parametrize("text", [
+    "$for all integers k 12", r"\text{number of ways}c{5}{4}$", r"9.8 \mathrm{m\,s^{-- 2}}", "5040!",
+    "open word letter",
+])  # fmt: skip
+def test_odd_texts_raise_no_error(text):
+    for gold, answer in [(text, text), (text, "5"), ("5", text)]:
+        assert settle(gold, answer, AnswerRules(evaluated=True)) in (True, False, None)
+
+
+# --- tokens: spellings that mean the same become the same tokens ------------------------------------------------------
+
+
+def find_texts(text):
+    return [token.text for token in tokenize(text)]
+
+
+TABLES = read_tables("mathematics/texts.txt")
+
+
+def test_spellings_have_the_same_tokens():
+    for spellings in TABLES["the same tokens"]:
+        plain = [[text.replace("1,000", "1000") for text in find_texts(one) if text not in "{}"] for one in spellings]
+        assert all(one == plain[0] for one in plain), spellings
+
+
+def test_a_text_is_cut_into_tokens():
+    assert [[text, *find_texts(text)] for text, *_ in TABLES["tokens"]] == TABLES["tokens"]
+
+
+def test_a_token_knows_whether_space_is_before_it_and_whether_it_is_upright():
+    assert [(token.spaced, token.upright) for token in tokenize(r"5 x\mathrm{m}")] == [
+        (False, False), (True, False), (False, True),
+    ]  # fmt: skip
+
+
+def test_too_many_tokens_and_open_braces_are_not_read():
+    for text in ("1 + " * MAX_TOKENS, r"\text{" * 100, r"\text{open", "{" * 100):
+        with pytest.raises(Unreadable):
+            tokenize(text)
+
+
+def test_a_text_in_one_spelling():
+    assert spell(r" \text{ Paris }. ") == spell("**Paris**") == "Paris"
+    assert spell(r"\frac12") != spell(r"\frac{12}") and spell("x  +  1") == spell("x+1") == "x+1"
+    assert spell(r"\alpha b") == r"\alpha b" and spell("5 6") == "5 6"
+    assert spell("open {") == "open {"

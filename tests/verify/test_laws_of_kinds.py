@@ -50,15 +50,10 @@ def test_digits_with_a_base_answer_the_same_digits_with_the_same_base_only(numbe
 
 
 @given(based_numbers())
-def test_digits_with_a_base_do_not_answer_their_value(numbered):
-    number, base = numbered
-    assert [answer for answer in notations(number, base) if judge(str(number), answer)] == []
-
-
-@given(based_numbers())
-def test_digits_with_a_base_are_not_worked_out(numbered):
+def test_digits_with_a_base_do_not_answer_their_value_and_are_not_worked_out(numbered):
     number, base = numbered
     for answer in notations(number, base):
+        assert not judge(str(number), answer), answer
         question = [f"Convert ${answer}$ to base 10."]
         scores = boxed(evaluated=True)(completions=[rf"\boxed{{{answer}}}"], solution=[str(number)], prompts=question)
         assert (answer, scores) == (answer, [0.0])
@@ -93,18 +88,6 @@ FAMILIES = st.tuples(st.integers(-9, 9), st.integers(2, 12), st.booleans())
 notations_of_families = st.tuples(
     st.integers(-2, 2), st.sampled_from((1, -1)), st.sampled_from("knmt"), st.sampled_from(OVER_INTEGERS)
 )
-
-
-def test_a_family_is_right_in_every_notation():
-    moves = itertools.cycle([(0, 1, "k"), (0, 1, "n"), (1, 1, "k"), (-2, 1, "m"), (0, -1, "k"), (1, -1, "n")])
-    families = [(1, 4, True), (0, 6, False), (-3, 12, True), (1, 4, False), (0, 6, True)]
-    broken = []
-    for domain, prefix, (offset, step, of_pi) in itertools.product(OVER_INTEGERS, ("", "x="), families):
-        shift, sign, index = next(moves)
-        gold = prefix + write_family(offset, step, "k", OVER_INTEGERS[0], of_pi)
-        answer = prefix + write_family(offset + shift * step, sign * step, index, domain, of_pi)
-        broken += [(gold, answer)] * (judge(gold, answer) is not True or judge(answer, gold) is not True)
-    assert_none(broken, 10 * len(OVER_INTEGERS))
 
 
 @given(FAMILIES, notations_of_families, notations_of_families)
@@ -268,9 +251,9 @@ def test_a_chain_ends_in_the_solution_and_is_true(one, other, operation, end, di
 # The letter of a choice answers for its option, whatever that says.
 OPTIONS = """none of these, a circle, both I and II, not enough information, cannot be determined, False, two, an odd number,
     the number is even, all of the above, infinitely many, no real solution, I only, 12 cm, at least 3, more than half, neither,
-    never, about 5 years, only one of them, it is undefined, 12""".replace("\n   ", "").split(", ")
-WORDS = """the a an not none all both some any every never always more less than exactly circle triangle sum of twice half
-    false true number is are cannot wrong only greater equal zero one infinite even odd real because if then""".split()
+    never, about 5 years, only one of them, it is undefined, 12, less than twice the sum, because if zero, true, a real one""".replace(
+    "\n   ", ""
+).split(", ")
 CHOICES = [r"\textbf{{({})}}\ \text{{{}}}", r"\text{{({}) {}}}", "({}) {}", "{}. {}", r"\textbf{{({}) }} \text{{{}}}"]
 CHOICES += [r"\text{{{}. {}}}", r"\mathrm{{({})}} \text{{{}}}", "{}) {}", r"\text{{({})}}\ {}"]
 
@@ -284,10 +267,3 @@ def test_a_choice_may_have_any_text():
         if verdicts != [True] * 4 or any(wrong):
             broken.append(f"{text}: {verdicts}, and with another letter {wrong}")
     assert_none(broken, len(CHOICES) * len(OPTIONS) * 3)
-
-
-@given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=5), st.sampled_from("ABCDE"), st.sampled_from(CHOICES))
-def test_a_choice_may_have_any_words(words, letter, form):
-    text = form.format(letter, " ".join(words))
-    assert (text, judge(letter, text), judge(text, letter)) == (text, True, True)
-    assert not judge("ABCDE"[(ord(letter) - 64) % 5], text)

@@ -1,7 +1,6 @@
 """Judging never hangs, whoever asks from wherever, and leaves no process behind."""
 
 import asyncio
-import json
 import multiprocessing
 import os
 import signal
@@ -13,8 +12,7 @@ from unittest.mock import patch
 
 import pytest
 
-from helpers.outside_data import find_outside_data, read_outside_data
-from helpers.paths import TESTS
+from helpers.outside_data import read_outside_data
 from helpers.processes import build_environment, find_workers, has_no_workers_within
 from trl_grpo_rewards import boxed, gate, reward
 from trl_grpo_rewards.verify import second_opinion
@@ -114,8 +112,9 @@ from trl_grpo_rewards.verify import second_opinion
 print("once", flush=True)  # a script without a guard: a worker that imported it would print again
 print(boxed()(completions=[r"\boxed{\lim_{x \to 0} \sqrt{49}}"], solution=["7"]), flush=True)
 second_opinion.SECONDS = float(sys.argv[1])
-boxed()(completions=[r"\boxed{\lim_{x \to 0} (99999^{99999})^{99999}}"], solution=["7"])
-print("done", flush=True)
+print(boxed()(completions=[r"\boxed{\lim_{x \to 0} (99999^{99999})^{99999}}"], solution=["7"]), flush=True)
+second_opinion.SECONDS = 2.0
+print(boxed()(completions=[r"\boxed{\lim_{x \to 0} \sqrt{48 + 1}}"], solution=["7"]), flush=True)
 """
 
 
@@ -158,30 +157,26 @@ def test_a_fork_has_workers_of_its_own():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("contexts", [("main", "thread"), ("asyncio", "child")], ids=" and ".join)
-def test_no_pathological_completion_hangs_or_crashes_in_any_context(contexts):
-    file = "pathological.dev.jsonl.gz"
-    rows = read_outside_data(file)
-    runs = {
-        context: subprocess.Popen(
-            [sys.executable, TESTS / "helpers" / "hostile.py", context, find_outside_data(file)],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for context in contexts
-    }
-    for context, run in runs.items():
-        output, _ = run.communicate(timeout=400)
-        result = json.loads(output)
-        assert run.returncode == 0 and len(result["scores"]) == 150 and result["scores"][-1] == 1.0, context
-        assert max(result["seconds"]) < LATE, context
-        paid = [row["name"] for row, score in zip(rows, result["scores"], strict=False) if score == 1.0]
-        assert paid and not {row["name"] for row in rows if row["expected"] is False} & {*paid}, context
-        assert has_no_workers_within(run.pid, 3)
+def test_no_pathological_completion_hangs_or_crashes():
+    """In a thread, whose stack is smaller. What hangs is tried in the other contexts above."""
+    rows, paid, seconds = read_outside_data("pathological.dev.jsonl.gz"), set(), []
+
+    def judge_all():
+        for row in rows:
+            start = time.monotonic()
+            paid.update({row["name"]} if score([row["completion"]], row["gold"]) == [1.0] else ())
+            seconds.append(time.monotonic() - start)
+
+    thread = threading.Thread(target=judge_all)
+    thread.start()
+    thread.join()
+    assert len(seconds) == len(rows) == 149 and max(seconds) < LATE and score([RIGHT]) == [1.0]
+    assert paid and not {row["name"] for row in rows if row["expected"] is False} & paid
 
 
 TRAPS = {
     "many open files": "import os; held = [os.open('/dev/null', 0) for _ in range(1100)]",
+    # `SIGCHLD` is ignored under some supervisors, and a process inherits that
     "ignored signals": "import signal; [signal.signal(s, signal.SIG_IGN) for s in (signal.SIGCHLD, signal.SIGTERM)]",
     "a fork that lives on": "import os; from trl_grpo_rewards.verify.second_opinion import ask; ask('1', '1'); "
     "os.fork() or (__import__('time').sleep(20), os._exit(0))",
@@ -200,23 +195,10 @@ def test_what_a_process_brings_does_no_harm(tmp_path):
         environment = {**os.environ, "PYTHONPATH": path}
         runs[name] = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True)
     for name, run in runs.items():
-        assert [run.stdout.readline() for _ in range(4)][1:] == ["once\n", "[1.0]\n", "done\n"], name
+        assert [run.stdout.readline() for _ in range(5)][1:] == ["once\n", "[1.0]\n", "[0.0]\n", "[1.0]\n"], name
         run.wait(30)
         run.stdout.close()
         assert time.monotonic() - start < 15 and has_no_workers_within(run.pid, 5), name
-
-
-@pytest.mark.slow
-def test_a_deadline_is_a_timeout_also_where_children_are_not_waited_for(tmp_path):
-    """`SIGCHLD` is ignored under some supervisors, and a process inherits that."""
-    code = (
-        "import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
-        "from trl_grpo_rewards.verify import second_opinion\n"
-        "second_opinion.SECONDS = 0.2; print(second_opinion.ask('7', r'\\lim_{x \\to 0} (10^9)!'))\n"
-        "second_opinion.SECONDS = 2.0; print(second_opinion.ask('7', r'\\lim_{x \\to 0} \\sqrt{49}'))"
-    )
-    run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=200)
-    assert run.stdout == "None\nTrue\n", run.stderr[-2000:]
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from helpers.outside_data import read_outside_data
 from trl_grpo_rewards import answer, boxed
 from trl_grpo_rewards.mathematics.matching import AnswerRules
 from trl_grpo_rewards.verify import second_opinion, verification
+from trl_grpo_rewards.verify.objects import read_objects
 from trl_grpo_rewards.verify.solutions import read_gold
 from trl_grpo_rewards.verify.verification import Verification, verify_pairs
 
@@ -93,3 +94,21 @@ def test_without_a_process_nothing_that_needs_it_is_scored(monkeypatch):
     monkeypatch.setattr(second_opinion.sys, "executable", "/nowhere")
     completions = [r"\boxed{\lim_{x \to 11} x}", r"\boxed{8}", r"\boxed{7}"]
     assert boxed()(completions=completions, solution=["7"] * 3) == [None, 0.0, 1.0]
+
+
+# --- objects ----------------------------------------------------------------------------------------------------------
+
+
+def test_equal_objects_have_the_same_reading_however_they_are_written():
+    values = [
+        '{"a": 1, "b": 2}',
+        '```json\n{"b": 2, "a": 1}\n```',
+        {"b": 2, "a": 1},
+        ['{"a": 1}', {"b": 2}],
+        "a: 1",
+        None,
+        [],
+    ]
+    readings = read_objects(values)
+    assert [one.kind for one in readings] == [*["whole"] * 3, "any of several", *["not at all"] * 3]
+    assert len({one.value for one in readings[:3]}) == 1

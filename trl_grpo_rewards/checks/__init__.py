@@ -5,9 +5,10 @@
 
 from ..traits import Examination, Form, Reading
 from .all_checks import check
-from .completions import attacks, honest
+from .completions import honest
 from .findings import Findings, as_text, verdict
 from .gameability import assert_not_gameable
+from .worthless import attacks
 
 
 __all__ = [

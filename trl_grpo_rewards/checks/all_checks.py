@@ -4,25 +4,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import describe_reward_error
-from ..expressions import Reward, leave_out_witnesses
+from ..expressions import Reward
 from ..faults import describe_no_dataset, find_readers, show_rows
 from ..registry import read_rewards
 from ..traits import ContradictoryForms
+from . import contract
 from .completions import Rows, Tokenize, split_words
-from .contract import (
-    EXAMINATION,
-    READING,
-    TEMPLATE,
-    check_contract,
-    check_examinations,
-    check_model_inputs,
-    check_readiness,
-    check_readings,
-    check_template,
-    find_examiners,
-    leave_out_unreadable,
-)
-from .dry_run import DRY_RUN, STABILITY, check_dry_run, check_stability, list_own_terms, list_witness_warnings
+from .dry_run import DRY_RUN, STABILITY, check_dry_run, check_stability, list_own_terms
 from .findings import Findings, skip
 from .gameability import ATTACKS, check_attacks
 from .trials import find_form, make_trials, stop_asking, take_rows, without_asking
@@ -78,22 +66,26 @@ def check(
     if not isinstance(getattr(dataset, "column_names", None), list) or not hasattr(dataset, "__len__"):
         raise TypeError(describe_no_dataset(dataset))
     dataset = show_rows(dataset)
-    found = [check_contract(rewards, dataset, config, tokenizer)]
+    found = [contract.check_contract(rewards, dataset, config, tokenizer)]
     trials = [*([STABILITY] if list_own_terms(rewards) else []), ATTACKS, DRY_RUN]
-    examined = [EXAMINATION.format(one.name) for one in find_examiners(rewards)]
+    examined = [contract.EXAMINATION.format(one.name) for one in contract.find_examiners(rewards)]
     if found[0].faults:
-        titles = [READING.format(column, name) for (column, _), name in find_readers([rewards]).items()]
-        titles += [*examined, *([] if tokenizer is None else [TEMPLATE]), *trials]
+        titles = [contract.READING.format(column, name) for (column, _), name in find_readers([rewards]).items()]
+        titles += [*examined, *([] if tokenizer is None else [contract.TEMPLATE]), *trials]
         return found + skip("rewards, dataset and configuration do not fit together", titles)
-    readiness, readings = check_readiness(rewards), check_readings(rewards, dataset, threshold)
+    readiness, readings = contract.check_readiness(rewards), contract.check_readings(rewards, dataset, threshold)
     found += [readiness] * bool(readiness.faults or readiness.lines) + readings
-    is_ready = not readiness.faults
-    found += check_examinations(rewards, dataset) if is_ready else skip("rewards lack what they need", examined)
+    if readiness.faults:
+        found += skip("rewards lack what they need", examined)
+    else:
+        found += contract.check_examinations(rewards, dataset)
     if tokenizer is not None:
-        found.append(check_template(rewards, dataset, tokenizer, getattr(config, "chat_template_kwargs", None)))
-        found += [] if model_config is None else [check_model_inputs(dataset, tokenizer, model_config, config)]
+        options = getattr(config, "chat_template_kwargs", None)
+        found.append(contract.check_template(rewards, dataset, tokenizer, options))
+        if model_config is not None:
+            found.append(contract.check_model_inputs(dataset, tokenizer, model_config, config))
     rows = take_rows(dataset)
-    if any(one.faults for one in readings) and not (rows := leave_out_unreadable(rewards, rows)):
+    if any(one.faults for one in readings) and not (rows := contract.leave_out_unreadable(rewards, rows)):
         return found + skip("no solution can be read", trials)
     return found + try_rewards(rewards, rows, tokenizer, config)
 
@@ -104,8 +96,6 @@ def try_rewards(rewards: Reward, rows: Rows, tokenizer: Any, config: "GRPOConfig
     skipped = [reward.name for reward in rewards.rewards if stop_asking(reward).asks]
     found = Findings(f"rewards that were not tried{', because they ask' * bool(skipped)}")
     found.lines += [f"{', '.join(skipped)}: checks never ask a server or a person"] if skipped else []
-    if all(stop_asking(reward).asks for reward in leave_out_witnesses(rewards).rewards):
-        found.warnings += list_witness_warnings(rewards, config)
     if offline is None:
         return [found, *skip("no reward can be tried", [ATTACKS, DRY_RUN])]
     tokens: Tokenize = split_words if tokenizer is None else lambda text: tokenizer(text)["input_ids"]

@@ -29,6 +29,8 @@ DECIMAL_COMMA = re.compile(r"[+-]?(?:\d{1,3}(?:\.\d{3})+,\d+|\d+,(?!\d{3}$)\d+)"
 CHECKED_PROMPTS = 100  # largest number of prompts that are looked at
 SHOWN_SHARE = 0.9  # share of prompts that contain their solution from which on it is a warning
 SHOWN_END_SHARE = 0.1  # the same for prompts that end with it, as a few do by chance, such as "What is 0 + 7"
+AFTER = r"(?![\w]|\.\d)"  # what follows a word or a number in a text
+END = r"[\s.)\]}*$\"']*\Z"  # what follows it at the end of a text, but not a question, which does not tell its answer
 
 TEMPLATE = "chat template"  # title of the check of the chat template
 INPUTS = "prompts, as the model reads them"  # title of the check of lengths and images
@@ -86,9 +88,17 @@ def check_template(rewards: Reward, dataset: "Dataset", tokenizer: Any, options:
     else:
         rendered = tokenizer.apply_chat_template(prompt, add_generation_prompt=True, tokenize=False, **options or {})
     found.lines.append(f"a prompt ends with {rendered[-60:]!r}")
-    for reward in find_functions(rewards):
-        if reward.form.tags:
-            found.faults += find_template_faults(reward, rendered)
+    for reward in [one for one in find_functions(rewards) if one.form.tags]:
+        opening = f"<{reward.form.tags[0]}>"
+        is_open = rendered.rstrip().endswith(opening)
+        expected = f"the chat template to end the prompt with {opening}, but it ends with {rendered[-30:]!r}"
+        if is_open:
+            expected = f"{opening} in the completion, but the chat template ends the prompt with it. The reward would stay at 0"
+        write = f"{reward.factory.__name__}() so that its form has prefilled={is_open}"
+        if "prefilled" in reward.options:
+            write = str(replace(reward, options=FrozenDict({**reward.options, "prefilled": is_open})))
+        if is_open != reward.form.prefilled:
+            found.faults.append(f"Reward '{reward.name}' expects {expected}. Write {write}.")
     return found
 
 
@@ -125,29 +135,6 @@ def check_model_inputs(dataset: "Dataset", tokenizer: Any, model: Any, args: "GR
             f"the longest prompt has at least {shown}. Shorten or remove such prompts, or choose a model with a longer context."
         )
     return found
-
-
-def find_template_faults(reward: FunctionReward, rendered: str) -> list[str]:
-    opening = f"<{reward.form.tags[0]}>"
-    is_open = rendered.rstrip().endswith(opening)
-    if is_open == reward.form.prefilled:
-        return []
-    expected = f"the chat template to end the prompt with {opening}, but it ends with {rendered[-30:]!r}"
-    if is_open:
-        expected = (
-            f"{opening} in the completion, but the chat template ends the prompt with it. The reward would stay at 0"
-        )
-    return [f"Reward '{reward.name}' expects {expected}. Write {suggest_prefilled(reward, is_open)}."]
-
-
-def suggest_prefilled(reward: FunctionReward, prefilled: bool) -> str:
-    """Return the reward with the one option changed that gives its form this `prefilled`, or else what to change."""
-    for option, value in reward.options.items():
-        if isinstance(value, bool):
-            changed = replace(reward, options=FrozenDict({**reward.options, option: not value}))
-            if changed.form.prefilled == prefilled:
-                return str(changed)
-    return f"{reward.factory.__name__}() so that its form has prefilled={prefilled}"
 
 
 def check_readings(rewards: Reward, dataset: "Dataset", threshold: float = 0.05) -> list[Findings]:
@@ -230,45 +217,48 @@ def check_column(
             f"{len(commas):,} of {len(values):,} values of '{column}' look like numbers with a decimal comma, such as "
             f"{commas[0]!r}, but a comma separates thousands or the items of a list. If they are numbers, write a point."
         )
-    found.warnings += list_leak_warnings(prompts, [reading.value for reading in readings], column) if prompts else []
+    found.warnings += (
+        list_leak_warnings(prompts, [reading.value or "" for reading in readings], column) if prompts else []
+    )
     return found
 
 
-def list_leak_warnings(prompts: list[str], values: list[str | None], column: str) -> list[str]:
-    """Return a warning if nearly all prompts contain their solutions, or some end with them."""
+def list_leak_warnings(prompts: list[str], values: list[str], column: str) -> list[str]:
+    """Return a warning if nearly all prompts contain their solutions and few those of others, or if some end with them."""
     remedy = "A model can copy it. If the prompts should not show it, remove it from them."
-    if (shown := find_shown_solutions(prompts, values)) is not None:
-        return [f"Nearly every prompt contains its {column}, such as {shorten_repr(prompts[shown])}. {remedy}"]
-    ends = [row for row, text in enumerate(prompts) if ends_with_word(text, values[row])]
+    known = [row for row, value in enumerate(values[:CHECKED_PROMPTS]) if value]
+    shown = [row for row in known if has_word(prompts[row], values[row])]
+    others = [
+        row
+        for row, other in zip(known, [*known[1:], *known[:1]], strict=True)
+        if has_word(prompts[row], values[other])
+    ]
+    if len(known) > 1 and len(shown) >= SHOWN_SHARE * len(known) and len(others) <= len(known) / 2:
+        return [f"Nearly every prompt contains its {column}, such as {shorten_repr(prompts[shown[0]])}. {remedy}"]
+    ends = [text for text, value in zip(prompts, values, strict=True) if has_word(text, value.strip(), END)]
     if len(ends) < SHOWN_END_SHARE * len(prompts) or len(ends) < 2:
         return []
     return [
-        f"{len(ends):,} of {len(prompts):,} prompts end with their {column}, such as {shorten_repr(prompts[ends[0]])}. "
-        f"{remedy}"
+        f"{len(ends):,} of {len(prompts):,} prompts end with their {column}, such as {shorten_repr(ends[0])}. {remedy}"
     ]
 
 
-def ends_with_word(text: str, word: str | None) -> bool:
-    """Whether a text ends with a word. A question, such as "What is 0 + 7?", does not tell its answer."""
-    text, word = text.rstrip(" \t\r\n.)]}*$\"'"), (word or "").strip()
-    return bool(word) and text.endswith(word) and not re.match(r"[\w.,-]", text[: -len(word)][-1:])
+def has_word(text: str, word: str, end: str = AFTER) -> bool:
+    """Whether a text contains a word, not as a part of another word or number."""
+    is_in = bool(word) and word in text  # it is quick to ask, and most texts contain no solution
+    return is_in and re.search(rf"(?<![\w.,-]){re.escape(word)}{end}", text) is not None
 
 
 def get_readings(values: list[Any], reward: str, read: ReadColumn) -> list[Reading]:
     """Return how a reward reads the values, and check what its trait returns."""
-    readings = list(read(values))
-    kinds = get_args(Reading.__annotations__["kind"])
-    if len(readings) != len(values):
+    readings, kinds = [*read(values)], get_args(Reading.__annotations__["kind"])
+    bad = next((one for one in readings if not isinstance(one, Reading) or one.kind not in kinds), None)
+    if bad is not None or len(readings) != len(values):
         raise TypeError(
-            f"The trait 'reads' of reward '{reward}' must return one Reading for each value; got {len(readings)} for "
-            f"{len(values)} values. Return one for every value, in their order."
+            f"The trait 'reads' of reward '{reward}' must return one Reading for each value, of the kinds "
+            f"{', '.join(map(repr, kinds))}; got {len(readings) if bad is None else bad!r} for {len(values)} values. Return, "
+            f"for example, Reading('whole', '7')."
         )
-    for reading in readings:
-        if not isinstance(reading, Reading) or reading.kind not in kinds:
-            raise TypeError(
-                f"The trait 'reads' of reward '{reward}' must return Readings of the kinds {', '.join(map(repr, kinds))}; "
-                f"got {reading!r}. Return, for example, Reading('whole', '7')."
-            )
     missing = Reading("not at all", None, "what pandas writes for a missing value")
     return [missing if value in MISSING else one for value, one in zip(values, readings, strict=True)]
 
@@ -285,22 +275,6 @@ def find_contradictory_rows(prompts: list[str], values: list[str | None]) -> lis
     first: dict[str, str | None] = {}
     several = {text for text, value in zip(prompts, values, strict=True) if first.setdefault(text, value) != value}
     return [row for row, text in enumerate(prompts) if text in several]
-
-
-def find_shown_solutions(prompts: list[str], values: list[str | None]) -> int | None:
-    """Return a row whose prompt contains its own solution and no other, if nearly all prompts contain theirs."""
-    known = [row for row, value in enumerate(values[:CHECKED_PROMPTS]) if value]
-    shown, others = [], 0
-    for row, other in zip(known, [*known[1:], *known[:1]], strict=True):
-        shown += [row] if has_word(prompts[row], values[row]) else []
-        others += has_word(prompts[row], values[other])
-    is_leak = len(shown) >= SHOWN_SHARE * len(known) and others <= len(known) / 2
-    return shown[0] if len(known) > 1 and is_leak else None
-
-
-def has_word(text: str, word: str | None) -> bool:
-    """Whether a text contains a word, not as a part of another word or number."""
-    return re.search(rf"(?<![\w.]){re.escape(str(word))}(?![\w]|\.\d)", text) is not None
 
 
 def suggest_answer(value: Any) -> str:

@@ -6,24 +6,15 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..expressions import Reward, leave_out_witnesses
 from ..faults import shorten_repr
 from ..function_rewards import FunctionReward, find_functions
 from ..scores import Score
-from .completions import (
-    NO_ANSWER,
-    ROUNDING,
-    WORKING,
-    Rows,
-    Tokenize,
-    find_answer_column,
-    list_read_columns,
-    score_totals,
-    split_words,
-    write_pairs,
-)
+from .completions import NO_ANSWER, ROUNDING, WORKING, Rows, Tokenize, score_totals, split_words, write_pairs
 from .findings import Findings
-from .trials import FoundForm, Trials, average_scores
+from .trials import ANSWERS, FoundForm, Trials, average
 
 
 if TYPE_CHECKING:
@@ -101,16 +92,15 @@ def check_dry_run(
     """Check that right answers earn more than wrong ones and fit into a completion, and tell the time of each reward."""
     found = Findings(DRY_RUN)
     rewards, each = trials.rewards, trials.milliseconds
-    kinds = ("right", "wrong", "helpless")
-    means = {kind: average_scores(getattr(trial, kind) for trial in trials.trials) for kind in kinds}
+    means = {name: average(trials.scores[name]) for name in ANSWERS}
     terms = [*((reward.name, weight) for weight, reward in rewards.terms), ("total", None)]
     found.lines.append(f"{'':30} {'right':>8} {'wrong':>8} {'helpless':>8} {'ms each':>8}")
     found.data["dry_run"] = []
     for index, ((name, weight), milliseconds) in enumerate(zip(terms, [*each, sum(each)], strict=True)):
         label = name if weight is None else f"{weight:g} * {name}"
-        columns = " ".join(f"{means[kind][index]:8.3f}" for kind in kinds)
+        columns = " ".join(f"{mean[index]:8.3f}" for mean in means.values())
         found.lines.append(f"{label:30} {columns} {milliseconds:8.3f}")
-        known = {kind: None if math.isnan(mean[index]) else mean[index] for kind, mean in means.items()}
+        known = {kind: None if math.isnan(mean[index]) else float(mean[index]) for kind, mean in means.items()}
         found.data["dry_run"].append({"name": name, "weight": weight, **known, "mean_milliseconds": milliseconds})
     if size := getattr(config, "generation_batch_size", None):
         found.lines.append(f"a batch of {size} takes {sum(each) * size / 1000:.2g} s to score on this machine")
@@ -119,20 +109,17 @@ def check_dry_run(
     found.warnings += list_unpaid_warnings(trials)
     for place in range(len(rewards.rewards)):
         add_silence(found, trials, place)
-    if any(one.total is None and any(score is not None for score in one.scores) for one in trials.examples):
-        found.warnings += list_witness_warnings(rewards, config)
-    column = find_answer_column(rewards, trials.trials[0].row)
     for place, mean in enumerate(means["right"][:-1]):
-        add_unpaid_rows(found, trials, place, column, mean if wrong < right else math.nan)
+        add_unpaid_rows(found, trials, place, mean if wrong < right else math.nan)
     if trials.has_solution and not right > wrong + ROUNDING:
         worth = "nothing, because it cannot be judged" if math.isnan(wrong) else f"{wrong:.3f}"
         earned = f"earns {right:.3f}, which is no more than a wrong one earns ({worth})"
         found.faults.append(
             f"Under {rewards}, a right answer {'cannot be judged' if math.isnan(right) else earned}. Check that the column "
-            f"'{column}', such as {trials.trials[0].row.get(column)!r}, contains what the rewards look for."
+            f"'{trials.column}', such as {trials.solutions[0]!r}, contains what the rewards look for."
         )
     longest = getattr(config, "max_completion_length", None) or math.inf
-    bare = [trial.right.text.replace(WORKING.strip(), "") for trial in trials.trials]
+    bare = [texts["right"].replace(WORKING.strip(), "") for texts in trials.texts]
     count, shortest = min((len(tokens(text)), text) for text in bare)
     if count > longest:
         found.faults.append(
@@ -144,17 +131,16 @@ def check_dry_run(
 
 def add_silence(found: Findings, trials: Trials, place: int) -> None:
     """Add what to say of a term that gives every completion the same score, or None."""
-    reward, row = trials.rewards.rewards[place], trials.trials[0].row
-    scores = {example.scores[place] for example in trials.examples}
+    reward, row = trials.rewards.rewards[place], trials.found.rows[0]
+    score, *others = np.unique(trials.every[:, place])
     is_own = isinstance(reward, FunctionReward) and reward.factory.is_foreign  # a penalty of ours may well be 0
-    if scores == {None}:
+    if np.isnan(score):
         is_all = len(trials.rewards.rewards) == 1 and not trials.has_solution  # else another fault says it
         (found.faults if is_all else found.warnings).append(
             f"Reward '{reward.name}' gave None for every completion that was tried, so it scores nothing. If it is a "
             f"function of your own, check that it ends with return."
         )
-    elif len(scores) == 1 and is_own and reward not in trials.found.unpaid:
-        score = scores.pop()
+    elif not others and is_own and reward not in trials.found.unpaid:
         values = {"prompts": row.get("prompt"), **{name: row.get(name) for name in sorted(reward.columns)}}
         call = ", ".join(f"{name}=[{shorten_repr(value)}]" for name, value in values.items())
         found.warnings.append(
@@ -164,59 +150,44 @@ def add_silence(found: Findings, trials: Trials, place: int) -> None:
         )
 
 
-def add_unpaid_rows(found: Findings, trials: Trials, place: int, column: str, mean: float) -> None:
+def add_unpaid_rows(found: Findings, trials: Trials, place: int, mean: float) -> None:
     """Add the rows whose right answer earns no more than a wrong one. It is a fault if an outcome's mean is too low."""
     weight, reward = trials.rewards.terms[place]
-    unpaid = list_unpaid_rows(trials, place, column)
+    unpaid = list_unpaid_rows(trials, place)
     if weight and reward.is_outcome and mean < LEAST_MEAN:
-        value = trials.trials[unpaid[0] if unpaid else 0].row.get(column)
+        value = trials.solutions[unpaid[0] if unpaid else 0]
         found.faults.append(
             f"Reward '{reward.name}' gives the dataset's own solutions {mean:.3f} on average, although they are right. "
             f"Compare how they are written, such as {value!r}, with the answers that {reward} expects."
         )
     elif unpaid:
-        shown = [f"{shorten_repr(trials.trials[row].row.get(column))} in row {row}" for row in unpaid[:SHOWN_ROWS]]
+        shown = [f"{shorten_repr(trials.solutions[row])} in row {row}" for row in unpaid[:SHOWN_ROWS]]
         found.warnings.append(
-            f"The dataset's own solution earns nothing from {reward} on {len(unpaid)} of the {len(trials.trials)} rows "
+            f"The dataset's own solution earns nothing from {reward} on {len(unpaid)} of the {len(trials.texts)} rows "
             f"that were tried, such as {', '.join(shown)} (counted from 0). Correct the reward, or remove such rows."
         )
 
 
-def list_unpaid_rows(trials: Trials, place: int, column: str) -> list[int]:
+def list_unpaid_rows(trials: Trials, place: int) -> list[int]:
     """Return the rows whose right answer earns no more than a wrong one from a term that pays for other rows."""
-    reward, right = trials.rewards.rewards[place], [trial.right.scores[place] for trial in trials.trials]
-    functions = [one for one in find_functions(reward) if column in list_read_columns(one, trials.trials[0].row)]
-    if not trials.found.is_solved or reward.is_grouped or trials.rewards.weights[place] <= 0 or not functions:
+    weight, reward = trials.rewards.terms[place]
+    readers = trials.list_readers(reward)
+    if not trials.found.is_solved or reward.is_grouped or weight <= 0 or not readers:
         return []
-    is_own = any(one.factory.is_foreign for one in functions)
-    highest = max((score for score in right if score is not None), default=0.0)
-    unpaid = []
-    for row, (trial, score) in enumerate(zip(trials.trials, right, strict=True)):
-        others = max(one.scores[place] or 0 for one in (trial.wrong, trial.helpless))
-        if is_own if score is None else score <= others and score < highest - ROUNDING:
-            unpaid.append(row)
-    return unpaid if len(unpaid) < len(right) else []
+    right, *others = (trials.scores[name][:, place] for name in ANSWERS)
+    highest = np.nan_to_num(right, nan=-np.inf).max()
+    is_unpaid = (right <= np.nan_to_num(others).max(axis=0)) & (right < highest - ROUNDING)
+    is_unpaid |= np.isnan(right) & any(one.factory.is_foreign for one in readers)
+    return [] if is_unpaid.all() else np.flatnonzero(is_unpaid).tolist()
 
 
 def list_unpaid_warnings(trials: Trials) -> list[str]:
     """Return a warning for each function of the user's own that paid no right answer in any form that was tried."""
-    column = find_answer_column(trials.rewards, trials.trials[0].row)
-    example = shorten_repr(next((row[column] for row in trials.found.rows if row.get(column) is not None), None))
+    example = shorten_repr(next((value for value in trials.solutions if value is not None), None))
     return [
         f"No right answer that was tried earned more than a wrong one from {one}, so these checks cannot tell whether it "
-        f"works. The value {example} of '{column}' was written as {trials.found.written}. If the reward wants it in another "
+        f"works. The value {example} of '{trials.column}' was written as {trials.found.written}. If the reward wants it in another "
         f"form, say so, as in @reward(form=lambda: Form(answer='Answer: {{}}')) with Form from trl_grpo_rewards.checks, or "
         f"add a column 'completion' with right completions."
         for one in trials.found.unpaid
-    ]
-
-
-def list_witness_warnings(rewards: Reward, config: "GRPOConfig | None") -> list[str]:
-    """Return a warning about completions that only rewards of weight 0 score, if the trainer is TRL's own."""
-    names = [repr(reward.name) for weight, reward in rewards.terms if not weight]
-    if config is None or hasattr(config, "unscored") or not names:  # an option of our trainer
-        return []
-    return [
-        f"TRL's own trainer gives a total of 0 to completions that only {' and '.join(names)} with weight 0 can score. "
-        f"FilteredGRPOTrainer leaves them out."
     ]

@@ -1,25 +1,18 @@
 """Check that no attack is paid like an honest, correct completion."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..expressions import Reward, leave_out_witnesses
 from ..faults import shorten_repr
 from ..function_rewards import find_functions
-from ..scores import Score
-from .completions import (
-    ROUNDING,
-    Example,
-    Tokenize,
-    find_answer_column,
-    find_kind,
-    find_outcomes,
-    list_read_columns,
-    split_words,
-)
+from .completions import ROUNDING, Tokenize, find_outcomes, split_words
 from .findings import Findings
-from .trials import Trial, Trials, average_scores, make_trials, without_asking
+from .trials import ANSWERS, Trials, average, make_trials, without_asking
+from .worthless import KINDS
 
 
 ATTACKS = "attacks"  # title of this check
@@ -67,39 +60,29 @@ def count_payments(trials: Trials) -> list[Payment]:
     """Return what each attack earns on the rows whose honest completion is judged and, if it is a guess, is paid."""
     paying = [place for place, weight in enumerate(trials.rewards.weights) if weight]
     outcome = next((place for place in paying if trials.rewards.rewards[place].is_outcome), -1)
-    earned: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
-    paid: Counter[str] = Counter()
-    for trial in trials.trials:
-        right, helpless = trial.right.total, trial.helpless.total
-        is_judged = right is not None and all(trial.right.scores[place] is not None for place in paying)
-        if right is None or not is_judged or not (trials.has_solution or right > (helpless or 0.0)):
-            continue
-        wrong = right if trial.wrong.total is None else trial.wrong.total
-        for name, attack in trial.attacks.items():
-            if attack.total is not None:
-                earned[name].append((attack.total, attack.total - wrong, right - wrong))
-                paid[name] += is_paid(attack.total, right, helpless) or passes_for_right(attack, trial, outcome)
+    right, wrong, helpless = (trials.scores[name] for name in ANSWERS)
+    is_judged = ~np.isnan(right[:, [*paying, -1]]).any(axis=1)
+    if not trials.has_solution:
+        is_judged &= right[:, -1] > np.nan_to_num(helpless[:, -1])
+    base = np.where(np.isnan(wrong), right, wrong)
     payments = []
-    for name, scores in earned.items():
-        total, more, gain = (sum(column) for column in zip(*scores, strict=True))
-        share = more / gain if gain > ROUNDING else 0.0
-        payments.append(Payment(name, total / len(scores), paid[name], len(scores), share))
+    for name in [name for name in trials.scores if name not in ANSWERS]:
+        tried = is_judged & ~np.isnan(trials.scores[name][:, -1])
+        score, best, least, low = (one[tried] for one in (trials.scores[name], right, helpless, base))
+        paid = is_paid(score, best, least)
+        passes = (
+            paid[:, outcome] & (score > (best + least) / 2 + ROUNDING)[:, -1]
+        )  # and other terms take less than half
+        total, more, gain = (float(one[:, -1].sum()) for one in (score, score - low, best - low))
+        if tried.any():
+            counts = int((paid[:, -1] | passes).sum()), len(score)
+            payments.append(Payment(name, total / len(score), *counts, more / gain if gain > ROUNDING else 0.0))
     return payments
 
 
-def is_paid(score: float, right: float, helpless: Score) -> bool:
-    """Whether an attack earns more than the right completion, or as much as a right one that beats the helpless one."""
-    is_right_paid = helpless is not None and right > helpless + ROUNDING
-    return score > right + ROUNDING or (score >= right - ROUNDING and is_right_paid)
-
-
-def passes_for_right(attack: Example, trial: Trial, outcome: int) -> bool:
-    """Whether the outcome reward pays an attack like the right completion, and the others leave it most of the gain."""
-    score, right, helpless = (one.scores[outcome] for one in (attack, trial.right, trial.helpless))
-    earned, honest, base = attack.total, trial.right.total, trial.helpless.total
-    if score is None or right is None or earned is None or honest is None or base is None:
-        return False
-    return is_paid(score, right, helpless) and earned > (honest + base) / 2 + ROUNDING
+def is_paid(score: Any, right: Any, helpless: Any) -> Any:
+    """Whether attacks earn more than the right completion, or as much as a right one that beats the helpless one."""
+    return (score > right + ROUNDING) | ((score >= right - ROUNDING) & (right > helpless + ROUNDING))
 
 
 def check_attacks(trials: Trials) -> Findings:
@@ -118,7 +101,7 @@ def check_attacks(trials: Trials) -> Findings:
     for payment in payments:
         on_rows = f", which pays on {payment.paid} of {payment.tried} rows" if payment.paid else ""
         found.lines.append(f"{payment.mean:8.3f} {payment.name}{on_rows}")
-        is_often, kind = payment.paid > CHANCE * payment.tried, find_kind(payment.name)
+        is_often, kind = payment.paid > CHANCE * payment.tried, KINDS.get(payment.name, "informed")
         if payment.paid and (is_often or kind != "near"):
             is_fault = is_often and kind != "near" and trials.found.is_certain
             paid[is_fault, write_remedy(trials, payment.name)].append(payment)
@@ -142,42 +125,29 @@ def check_attacks(trials: Trials) -> Findings:
 
 
 def list_form_payments(trials: Trials) -> Iterator[str]:
-    """Yield a warning for each term that reads the answer, but pays much of it for a wrong one in the right form."""
-    row = trials.found.rows[0]
-    column = find_answer_column(trials.rewards, row)
+    """Yield a warning for each term that reads the answer, but pays much of it for any wrong one in the right form."""
     for place, (weight, reward) in enumerate(trials.rewards.terms):
-        is_reader = any(column in list_read_columns(one, row) for one in find_functions(reward))
-        earned = [scores for trial in trials.trials if (scores := list_earned(trial, place))]
-        wrong, right = (sum(scores) for scores in zip(*earned, strict=True)) if earned else (0, 0)
-        if weight > 0 and is_reader and LARGE_SHARE * right <= wrong + ROUNDING < right:
+        scores = {name: each[:, place] for name, each in trials.scores.items()}
+        wrong = np.minimum(scores["wrong"], scores["a wrong answer"])
+        wrong = np.fmin(wrong, scores.get("an absurd answer", wrong))
+        earned = np.array([wrong, scores["right"]]) - scores["helpless"]
+        wrong, right = earned[:, ~np.isnan(earned).any(axis=0)].sum(axis=1)
+        if weight > 0 and trials.list_readers(reward) and LARGE_SHARE * right <= wrong + ROUNDING < right:
             yield (
                 f"A wrong answer in the right form earns {wrong / right:.0%} of a right one from {reward}, whatever it is. A "
                 f"model can learn the form alone. Pay less for it."
             )
 
 
-def list_earned(trial: Trial, place: int) -> tuple[float, float] | None:
-    """Return what the worst of several wrong answers, and a right one, earn more than none from the term at a place."""
-    absurd = [trial.attacks[name] for name in ("a wrong answer", "an absurd answer") if name in trial.attacks]
-    right, helpless, *wrong = (one.scores[place] for one in (trial.right, trial.helpless, trial.wrong, *absurd))
-    known = [score for score in wrong if score is not None]
-    if right is None or helpless is None or len(known) < len(wrong) or not absurd:
-        return None
-    return min(known) - helpless, right - helpless
-
-
 def write_remedy(trials: Trials, attack: str) -> str:
-    if find_kind(attack) == "near":
-        end = next(one.attacks[attack].text[-30:] for one in trials.trials if attack in one.attacks)
+    if KINDS.get(attack) == "near":
+        end = next(texts[attack][-30:] for texts in trials.texts if attack in texts)
         return f"If it is not meant to be, compare more strictly. It ends with {shorten_repr(end)}."
     rewards = leave_out_witnesses(trials.rewards)
     functions = [*find_functions(rewards)]
     if REMEDIES.get(attack) is WORK_OUT and any(one.options.get("evaluated") for one in functions):
         return "Check that prompts and solutions are not swapped, and that no solution repeats its prompt."
-    row = trials.found.rows[0]
-    column = find_answer_column(rewards, row)
-    readers = [one for one in functions if column in list_read_columns(one, row)]
-    deciding = find_outcomes(rewards) + readers
+    deciding = find_outcomes(rewards) + trials.list_readers(rewards)
     is_own = any(one.factory.is_foreign for one in deciding)
     if attack in REMEDIES:
         return REMEDIES[attack][is_own]
@@ -227,11 +197,10 @@ def assert_not_gameable(
         columns = {function.column_of.get("solution", "solution") for function in find_functions(offline)}
         rows = [row | dict.fromkeys(columns, row["solution"]) for row in QUESTIONS]
     trials = make_trials(offline, rows, tokens, attacked=len(rows))
-    paid = [one for one in count_payments(trials) if one.paid and find_kind(one.name) != "near"]
+    paid = [one for one in count_payments(trials) if one.paid and KINDS.get(one.name) != "near"]
     table = "; ".join(f"{one.name} on {one.paid} of {one.tried} rows ({one.mean:.3f})" for one in paid)
     assert not paid, f"Under {offline}, these attacks are paid like an honest, correct completion: {table}."
-    right = average_scores(trial.right for trial in trials.trials)[-1]
-    helpless = average_scores(trial.helpless for trial in trials.trials)[-1]
+    right, helpless = (average(trials.scores[name])[-1] for name in ("right", "helpless"))
     assert not trials.has_solution or right > helpless, (
         f"Under {offline}, an honest, correct completion must earn more than 'I do not know.'; got {right} and "
         f"{helpless}. Pass rows that the reward can judge, with a correct 'completion' if it cannot be made from the "

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 from ..errors import describe_reward_error
 from ..expressions import Reward, leave_out_witnesses
 from ..function_rewards import FunctionReward, find_functions
-from .completions import BOX, ROUNDING, WORKING, attacks, count_words, list_known_solutions, score_totals, write_pairs
+from .completions import BOX, ROUNDING, WORKING, count_words, list_known_solutions, score_totals, write_pairs
 from .findings import Findings, skip
 from .trials import average, find_form, take_rows, without_asking
+from .worthless import attacks
 
 
 if TYPE_CHECKING:

@@ -1,8 +1,8 @@
 """Which reward fits the rows of a dataset, from the names of its columns and the values in them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..constraints.table import pair_arguments, parse_text
 from ..errors import SOLUTION_COLUMNS
@@ -25,26 +25,21 @@ READ_ROWS = 50  # largest number of rows whose values are read
 Row = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Shape:
-    """A shape of rows."""
+class Shape(NamedTuple):
+    """A shape of rows, as `row_shapes.txt` says it."""
 
     name: str  # what a row has
-    columns: tuple[str, ...]  # usual names of the one that decides; with none, rows have no such column
-    fits: Callable[[Any, Row], bool]
+    content: str  # what the column contains that decides, by its name in FITS
+    columns: list[str]  # usual names of this column; with none, rows have no such column
     reward: str  # its expression, with `{column}` in the place of the column
 
     def find_column(self, rows: Sequence[Row]) -> str | None:
         """Return the column whose values all fit, if there is one. It is empty if the rows have no such column."""
         for column in self.columns:
             pairs = [(row[column], row) for row in rows if row.get(column) is not None]
-            if pairs and all(self.fits(*pair) for pair in pairs):
+            if pairs and all(FITS[self.content](*pair) for pair in pairs):
                 return column
         return None if self.columns else ""
-
-    def write(self, column: str) -> str:
-        """Return the expression as a user would write it."""
-        return str(parse(self.reward.replace("{column}", column)))
 
 
 def is_read(read_value: Callable[..., Any], *arguments: Any) -> bool:
@@ -68,10 +63,6 @@ def are_accepted(value: Any, row: Row) -> bool:
     return len(golds) > 1 or (len(golds) == 1 and is_short(value, row))
 
 
-def are_constraints(value: Any, row: Row) -> bool:
-    return is_read(lambda: pair_arguments(parse_text(value), parse_text(row.get("kwargs"))))
-
-
 def holds_rubric(value: Any, row: Row) -> bool:
     """A text is a rubric if it lists several criteria."""
     return not isinstance(parse_column(value), str) or is_read(lambda: read_rubric(value)[1:] or None)
@@ -85,70 +76,39 @@ def is_short(value: Any, row: Row) -> bool:
     return all(len(gold.split()) <= MAX_WORDS for gold in list_golds(value))
 
 
-SHAPES = (
-    Shape(
-        "instructions to follow, as in IFEval",
-        ("instruction_id_list",),
-        are_constraints,
-        "instructions(instruction_id_list='{column}')",
+FITS: dict[str, Callable[[Any, Row], bool]] = {
+    "constraints": lambda value, row: is_read(
+        lambda: pair_arguments(parse_text(value), parse_text(row.get("kwargs")))
     ),
-    Shape(
-        "a rubric for each row, as in HealthBench",
-        ("rubric", "rubrics"),
-        holds_rubric,
-        "judge(model='MODEL', rubric=column('{column}'))",
-    ),
-    Shape(
-        "programs with tests",
-        ("tests", "test", "test_cases", "test_list", "input_output", "verification_info", "private_test_cases"),
-        lambda value, row: is_read(lambda: read_tests(value, row, packages=None)),
-        "code(tests='{column}')",
-    ),
-    Shape(
-        "calls of tools that are expected",
-        ("tool_calls", "expected_tool_calls", "expected_answers", "expected_action"),
-        lambda value, row: is_read(read_expected_calls, value),
-        "tool_calls(expected='{column}')",
-    ),
-    Shape(
-        "objects in JSON as the answer",
-        SOLUTION_COLUMNS,
-        lambda value, row: None not in map(read_object, list_solutions(value)),
-        "json_fields(solution='{column}')",
-    ),
-    Shape("the letter of an option", SOLUTION_COLUMNS, is_one_of("ABCDE"), "choice(solution='{column}')"),
-    Shape(
-        "the letter of an option",
-        SOLUTION_COLUMNS,
-        is_one_of("ABCDEFGHIJ"),
-        "choice(letters='ABCDEFGHIJ', solution='{column}')",
-    ),
-    Shape("a number or formula as the answer", SOLUTION_COLUMNS, is_mathematics, "boxed(solution='{column}')"),
-    Shape(
-        "several texts that are accepted",
-        ("golden_answers", "accepted_answers", "answers", "aliases", *SOLUTION_COLUMNS),
-        are_accepted,
-        "exact(solution='{column}')",
-    ),
-    Shape("a short text as the answer", SOLUTION_COLUMNS, is_short, "exact(solution='{column}')"),
-    Shape(
-        "a long text as the answer",
-        ("reference", "response", *SOLUTION_COLUMNS),
-        lambda value, row: isinstance(value, str),
-        "judge(model='MODEL', rubric='Is it correct?', reference=True, solution='{column}') + 0.1 * overlap(solution='{column}')",
-    ),
-    Shape(
-        "a prompt without an answer", (), lambda value, row: True, "ranking(model='MODEL', rubric='Which is best?')"
-    ),
-)
-"""The shapes, the most specific first."""
+    "rubric": holds_rubric,
+    "tests": lambda value, row: is_read(lambda: read_tests(value, row, packages=None)),
+    "calls": lambda value, row: is_read(read_expected_calls, value),
+    "objects": lambda value, row: None not in map(read_object, list_solutions(value)),
+    "ABCDE": is_one_of("ABCDE"),
+    "ABCDEFGHIJ": is_one_of("ABCDEFGHIJ"),
+    "mathematics": is_mathematics,
+    "accepted": are_accepted,
+    "short": is_short,
+    "text": lambda value, row: isinstance(value, str),
+}
+"""Whether a value, which has a row, may be what the table calls so."""
+
+
+def read_shapes() -> list[Shape]:
+    _, *lines = Path(__file__).with_suffix(".txt").read_text().splitlines()
+    rows = [[cell.strip() for cell in line.split(" | ")] for line in lines]
+    usual = " ".join(SOLUTION_COLUMNS)
+    return [Shape(name, fits, names.replace("SOLUTION", usual).split(), reward) for name, fits, names, reward in rows]
+
+
+SHAPES = read_shapes()
 
 
 def suggest_reward(rows: Sequence[Row]) -> tuple[Shape, str, str]:
     """Return the shape of rows, the column that decides, and the expression of a reward for them."""
     found = ((shape, shape.find_column(rows)) for shape in SHAPES)
     shape, column = next((shape, column) for shape, column in found if column is not None)  # the last shape fits all
-    return shape, column, shape.write(column)
+    return shape, column, str(parse(shape.reward.replace("{column}", column)))
 
 
 def suggest_for(dataset: "Dataset") -> tuple[str, str]:

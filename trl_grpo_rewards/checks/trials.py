@@ -1,14 +1,17 @@
 """Trials: completions of dataset rows, in the form that pays best, with the scores that every check reads."""
 
 import json
-import math
 import re
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..expressions import Reward, add, leave_out_witnesses
 from ..faults import shorten_repr
@@ -19,15 +22,11 @@ from ..traits import ContradictoryForms, Form
 from ..verify.solutions import read_gold
 from .completions import (
     BOX,
-    FORMLESS,
     NO_ANSWER,
     ROUNDING,
     WORKING,
-    Example,
     Rows,
     Tokenize,
-    attacks,
-    collect_worthless,
     find_answer_column,
     has_solution,
     is_guess,
@@ -40,23 +39,27 @@ from .completions import (
     write_gold,
     write_pairs,
 )
+from .worthless import FORMLESS, attacks, collect_worthless
 
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
-
 TRIED_ROWS = 128  # largest number of dataset rows whose completions are scored
 ATTACKED_ROWS = 16  # largest number of dataset rows on which attacks are tried, too
 GUESSED_ROWS = 8  # largest number of rows whose right answers are guesses in other rows
 SHORT = 4_000  # number of characters that are kept of a very long attack, on all rows except the first
+ANSWERS = ("right", "wrong", "helpless")  # the completions that are no attacks
+
 COMPARED_ROWS = 6  # number of rows on which each form is tried
 READ_CHARACTERS = 4_000  # number of characters that are read at the beginning and at the end of a prompt
 SEARCH_SECONDS = 30.0  # time after which a slow reward is tried with no other form
 PROMPT_FORMS = 60  # largest number of forms that a prompt shows
 SHOWN_FORMS = 16  # largest number of forms that a warning shows, which are the shortest ones
 
-ANSWERS = (
+Scores: TypeAlias = NDArray[np.float64]
+
+WRITTEN = (
     "", "{}", "<answer>{}</answer>", "#### {}", "Answer: {}", "Final answer: {}", "Final Answer: {}", "ANSWER: {}",
     "The answer is {}.", "The answer is: {}", "The final answer is {}.", "The correct answer is {}.", "**{}**", "({})",
     "[[{}]]", "[ANSWER]{}[/ANSWER]", "<tool_call>{}</tool_call>", "```\n{}\n```", "```json\n{}\n```",
@@ -65,8 +68,8 @@ ANSWERS = (
 """How an answer is usually written, at first in a box."""
 
 USUAL = (
-    *(Form(answer=answer) for answer in ANSWERS),
-    *(Form(answer=answer, bare=True) for answer in ANSWERS),
+    *(Form(answer=answer) for answer in WRITTEN),
+    *(Form(answer=answer, bare=True) for answer in WRITTEN),
     Form(tags=("think", "answer"), answer="{}"),
     Form(tags=("think", "answer")),
     Form(tags=("reasoning", "answer"), answer="{}"),
@@ -90,21 +93,6 @@ QUOTED = re.compile(
 """What a prompt quotes around a placeholder for the answer, as in `'The capital is X.'`."""
 
 
-class Outcome(NamedTuple):
-    """What functions earn in one form, or if completions are `filled` in: by function, the scores right and wrong on each row."""
-
-    form: Form
-    filled: Rows | None
-    scores: dict[FunctionReward, list[list[Score]]]
-
-    def gain(self, functions: Sequence[FunctionReward]) -> float:
-        """Return how much more right answers earn than wrong ones. Functions that are not consistent do not count."""
-        return round(sum(measure_gain(self.scores[one]) for one in functions), 6)
-
-    def earn(self, functions: Sequence[FunctionReward]) -> float:
-        return sum(right or 0 for one in functions for right, _ in self.scores[one])
-
-
 @dataclass(frozen=True)
 class FoundForm:
     """The form that pays best, and what is known of it."""
@@ -117,128 +105,132 @@ class FoundForm:
     is_certain: bool = True  # whether what follows from them may be a fault
 
 
+class Outcome(NamedTuple):
+    """What right and wrong completions of rows earn by function, in one form or as a column has them, which is `filled` in."""
+
+    form: Form
+    filled: str
+    scores: dict[FunctionReward, Scores]
+    worth: dict[FunctionReward, float]  # how much more right answers earn than wrong ones, or than none
+
+    def gain(self, functions: Sequence[FunctionReward]) -> float:
+        return round(sum(self.worth[one] for one in functions), 6)
+
+    def earn(self, functions: Sequence[FunctionReward]) -> float:
+        return sum(float(self.scores[one][:, 0].sum()) for one in functions)
+
+
+def measure_gain(scores: Scores) -> float:
+    """Return how much more right answers earn than wrong ones, or 0 if that differs from row to row, as by length."""
+    gains = scores[:, 0] - scores[:, 1]
+    counts = (gains > ROUNDING).sum(), (gains < -ROUNDING).sum()
+    return float(gains.mean()) if max(counts) > 3 * min(counts) else 0.0
+
+
 def find_form(rewards: Reward, rows: Rows, tokens: Tokenize = split_words) -> FoundForm:
     """Return the form of an answer that pays best. Rewards that declare their form, and those of this package, keep it."""
-    completions = [row.get("completion") for row in rows]
-    rows = [{name: value for name, value in row.items() if name != "completion"} for row in rows]
-    column, is_sure = find_answer_column(rewards, *rows[:1]), not is_guess(rewards, *rows[:1])
+    plain = fill_rows(rows, "")
+    column, is_sure = find_answer_column(rewards, plain[0]), not is_guess(rewards, plain[0])
     functions = [*dict.fromkeys(filter(is_formless, find_functions(leave_out_witnesses(rewards), paid_only=True)))]
-    readers = [one for one in functions if column in list_read_columns(one, *rows[:1])]
-    known = choose_rows(rewards, rows, column)
+    readers = [one for one in functions if column in list_read_columns(one, plain[0])]
+    known = [row for row in rows if list_known_solutions(rewards, row)]
     if not known or not any(one.factory.is_foreign for one in readers):
-        return FoundForm(rows, is_solved=is_sure, is_certain=is_sure)
+        return FoundForm(plain, is_solved=is_sure, is_certain=is_sure)
     others = [one for one in functions if one.factory.is_foreign and one not in readers]
-    merge_forms(rewards, rows[known[0]])  # raises an error if no form earns all rewards
-    search = Search(rewards, rows, known, readers, others, tokens)
-    search.attempt(list_forms(rewards, rows[known[0]], completions[known[0]], column))
-    for values in ([row.get(column) for row in rows], completions):
-        if values[known[0]] is not None:
-            more = [{} if value is None else {"completion": write_value(value)} for value in values]
-            search.attempt([BOX], [{**row, **one} for row, one in zip(rows, more, strict=True)])
-    search.leave_out_paid_formats()
-    if search.gain <= 0:
+    merge_forms(rewards, known[0])  # raises an error if no form earns all rewards
+    search = Search(rewards, choose_rows(known, column), readers, others, tokens)
+    search.attempt(list_forms(rewards, search.rows[0], column))
+    for name in (column, "completion"):
+        if search.rows[0].get(name) is not None:
+            search.attempt([BOX], name)
+    if search.best.gain(readers) <= 0:
         search.attempt([replace(one, tags=("think",)) for one in search.forms if not (one.tags or one.bare)])
     search.attempt(search.list_joined())
     certain = [one for one in readers if one.factory.is_foreign and column in list_read_columns(one)]
-    if search.gain <= 0 and not certain:  # none of them has to read the column
-        return FoundForm(rows, is_solved=False)
-    unpaid = tuple(one for one in certain if search.best.gain([one]) <= 0)
-    found = FoundForm(rows, BOX, unpaid, search.describe() if unpaid else "", is_solved=is_sure, is_certain=is_sure)
-    if search.gain <= 0:
-        return give_up(found, search)
-    return replace(found, rows=search.best.filled or rows, form=search.best.form, is_solved=True)
+    best, gain = search.best, search.best.gain(readers)
+    if gain <= 0 and not certain:  # none of them has to read the column
+        return FoundForm(plain, is_solved=False)
+    unpaid = tuple(one for one in certain if best.gain([one]) <= 0)
+    found = FoundForm(plain, BOX, unpaid, search.describe() if unpaid else "", is_solved=is_sure, is_certain=is_sure)
+    if gain > 0:
+        return replace(found, rows=fill_rows(rows, best.filled), form=best.form, is_solved=True)
+    worst = min(search.outcomes, key=lambda one: one.gain(readers))
+    if worst.gain(readers) < 0 or search.is_constant():  # that is a fault in any form
+        return replace(found, form=worst.form, unpaid=())
+    most = max(search.outcomes, key=lambda one: one.earn(readers))
+    if not is_sure and most.earn(readers) > 0:  # the column contains something else, such as a length
+        return replace(found, unpaid=())
+    return replace(found, form=most.form, is_solved=False, is_certain=False)
 
 
-@dataclass
 class Search:
-    """What functions earn on the rows whose answer is `known`, written in one form after another."""
+    """What functions earn on some rows whose answer is known, written in one form after another."""
 
-    rewards: Reward
-    rows: Rows
-    known: list[int]
-    readers: list[FunctionReward]
-    formats: list[FunctionReward]
-    tokens: Tokenize
-    outcomes: list[Outcome] = field(default_factory=list)
-    helpless: dict[FunctionReward, float] = field(default_factory=dict)
-    end: float = field(default_factory=lambda: time.monotonic() + SEARCH_SECONDS)
-
-    @property
-    def some(self) -> Rows:
-        return [self.rows[place] for place in self.known]
+    def __init__(
+        self,
+        rewards: Reward,
+        rows: Rows,
+        readers: list[FunctionReward],
+        formats: list[FunctionReward],
+        tokens: Tokenize,
+    ) -> None:
+        self.rewards, self.rows, self.readers, self.formats, self.tokens = rewards, rows, readers, formats, tokens
+        self.helpless = {one: self.score(one, [[NO_ANSWER]] * len(rows)) for one in formats}
+        self.outcomes: list[Outcome] = []
+        self.end = time.monotonic() + SEARCH_SECONDS
 
     @property
     def forms(self) -> list[Form]:
-        return [*dict.fromkeys(one.form for one in self.outcomes if one.filled is None)]
+        return [*dict.fromkeys(one.form for one in self.outcomes if not one.filled)]
 
     @property
     def best(self) -> Outcome:
         """The outcome that pays right answers best. Of several, it is the one that most formats pay."""
         return max(
-            self.outcomes, key=lambda one: (one.gain(self.readers), sum(self.pays(one, each) for each in self.formats))
+            self.outcomes,
+            key=lambda one: (one.gain(self.readers), sum(one.worth[each] > ROUNDING for each in self.formats)),
         )
 
-    @property
-    def gain(self) -> float:
-        return self.best.gain(self.readers)
+    def score(self, function: FunctionReward, groups: list[list[str]]) -> Scores:
+        scores: Scores = np.array(score_totals(function, self.rows, groups, self.tokens), dtype=float)
+        return np.nan_to_num(scores)
 
-    def pays(self, outcome: Outcome, function: FunctionReward) -> bool:
-        """Whether right completions earn more than those without an answer."""
-        return outcome.earn([function]) > self.helpless[function] + ROUNDING
-
-    def attempt(self, forms: Sequence[Form], filled: Rows | None = None) -> None:
-        """Score right and wrong completions in these forms, or those that are filled in, while there is time."""
+    def attempt(self, forms: Sequence[Form], filled: str = "") -> None:
+        """Score right and wrong completions in these forms, or as a column has them, while there is time."""
         for form in dict.fromkeys(forms):
             if self.outcomes and time.monotonic() > self.end:
                 return
             try:
-                rows = [(filled or self.rows)[place] for place in self.known]
-                pairs = write_pairs(self.rewards, rows, self.tokens, form)
+                pairs = write_pairs(self.rewards, fill_rows(self.rows, filled), self.tokens, form)
             except ContradictoryForms:
                 continue
-            scores = {one: score_totals(one, self.some, pairs, self.tokens) for one in self.readers + self.formats}
-            self.outcomes.append(Outcome(form, filled, scores))
-
-    def leave_out_paid_formats(self) -> None:
-        """Keep the functions that pay the first way no more than a completion without an answer."""
-        texts = [[NO_ANSWER]] * len(self.known)
-        helpless = {one: score_totals(one, self.some, texts, self.tokens) for one in self.formats}
-        first = self.outcomes[0].scores
-        self.formats = [one for one in self.formats if [row[:1] for row in first[one]] == helpless[one]]
-        self.helpless = {one: sum(score or 0 for (score,) in helpless[one]) for one in self.formats}
+            scores = {one: self.score(one, pairs) for one in self.readers + self.formats}
+            worth = {one: measure_gain(scores[one]) for one in self.readers}
+            worth |= {one: float((scores[one][:, :1] - self.helpless[one]).sum()) for one in self.formats}
+            if not self.outcomes:  # what pays the first form more than no answer, or less, does not want another form
+                self.formats = [one for one in self.formats if (scores[one][:, :1] == self.helpless[one]).all()]
+            self.outcomes.append(Outcome(form, filled, scores, worth))
 
     def list_joined(self) -> list[Form]:
         """Return forms that join the best one with those that pay the functions which it does not pay."""
         best = self.best
-        others = [
-            max(self.outcomes, key=lambda one: one.gain([reader]))
-            for reader in self.readers
-            if best.gain([reader]) <= 0
-        ]
-        missed = [one for one in self.formats if not self.pays(best, one)]
-        others += [max(self.outcomes, key=lambda outcome: self.pays(outcome, one)) for one in missed]
+        missed = [one for one in self.readers + self.formats if best.worth[one] <= ROUNDING]
+        others = [max(self.outcomes, key=lambda outcome: outcome.worth[one]) for one in missed]
         pairs = [pair for other in others if other is not best for pair in ((best, other), (other, best))]
         return [join(one.form, other.form) for one, other in pairs]
 
+    def is_constant(self) -> bool:
+        """Whether the readers pay each completion alike, whatever it contains."""
+        paid = [{float(score) for each in self.outcomes for score in each.scores[one].flat} for one in self.readers]
+        return all(len(scores) == 1 and max(scores) > 0 for scores in paid)
+
     def describe(self) -> str:
         """Return how the answer of the first row was written, for a message."""
-        gold = write_gold(self.rewards, list_known_solutions(self.rewards, self.some[0])[0])
+        gold = write_gold(self.rewards, list_known_solutions(self.rewards, self.rows[0])[0])
         first, *others = dict.fromkeys(show(form, gold) for form in self.forms)
         shown = [first, *sorted(others, key=len)]
         longer = len(shown) - SHOWN_FORMS
         return ", ".join(shown[:SHOWN_FORMS]) + (f" and in {longer} longer forms" if longer > 0 else "")
-
-
-def give_up(found: FoundForm, search: Search) -> FoundForm:
-    """Return what is known of functions that pay no right answer more than a wrong one, however it is written."""
-    outcomes, readers = search.outcomes, search.readers
-    worst = min(outcomes, key=lambda one: one.gain(readers))
-    if worst.gain(readers) < 0 or is_constant(outcomes, readers):  # that is a fault in any form
-        return replace(found, form=worst.form, unpaid=())
-    best = max(outcomes, key=lambda one: one.earn(readers))
-    if not found.is_certain and best.earn(readers) > 0:  # the column contains something else, such as a length
-        return replace(found, unpaid=())
-    return replace(found, form=best.form, is_solved=False, is_certain=False)
 
 
 def is_formless(function: FunctionReward) -> bool:
@@ -246,46 +238,20 @@ def is_formless(function: FunctionReward) -> bool:
     return function.factory.kind != "combinator" and function.factory.traits.keys().isdisjoint(("form", "solves"))
 
 
-def choose_rows(rewards: Reward, rows: Rows, column: str) -> list[int]:
-    """Return the indices of some rows whose answer is known, if possible with different answers."""
-    known = [place for place, row in enumerate(rows) if list_known_solutions(rewards, row)]
-    first = {repr(rows[place][column]): place for place in reversed(known)}
-    different = sorted(first.values())
-    return [*different, *(place for place in known if place not in different)][:COMPARED_ROWS]
+def choose_rows(known: Rows, column: str) -> Rows:
+    """Return some rows, if possible with different answers."""
+    first = {repr(row[column]): place for place, row in reversed([*enumerate(known)])}
+    return [known[place] for place in dict.fromkeys([*sorted(first.values()), *range(len(known))])][:COMPARED_ROWS]
 
 
-def list_forms(rewards: Reward, row: Mapping[str, Any], completion: Any, column: str) -> list[Form]:
-    """Return the usual forms of a right completion, and those that the prompt and the dataset's own completion show."""
-    prompt = conversation_text(row.get("prompt"))
-    shown = prompt if len(prompt) <= 2 * READ_CHARACTERS else prompt[:READ_CHARACTERS] + prompt[-READ_CHARACTERS:]
-    forms = [BOX, *islice(list_prompt_forms(shown, column), PROMPT_FORMS), *USUAL]
-    before, found, after = completion_text(completion).rpartition(
-        write_gold(rewards, list_known_solutions(rewards, row)[0])
-    )
-    if found:
-        last = before.rpartition("\n")[2]
-        forms += [Form(answer=f"{before}{{}}{after}", bare=True), Form(answer=f"{last}{{}}{after}")]
-    return forms
-
-
-def list_prompt_forms(prompt: str, column: str) -> Iterator[Form]:
-    """Yield the forms that a prompt shows: elements in tags, a mark before the answer, and an object in JSON."""
-    names = tuple(dict.fromkeys(element[1] for element in ELEMENT.finditer(prompt)))
-    if len(names) > 1:
-        yield Form(tags=names, answer="{}")
-    yield from (Form(answer=f"<{name}>{{}}</{name}>") for name in names)
-    yield from (Form(answer=f"[{one}]{{}}[/{one}]") for one in re.findall(r"\[(\w+)\][^\[]*\[/\1\]", prompt))
-    yield from (Form(answer=f"{mark[1].strip()} {{}}") for mark in MARK.finditer(prompt))
-    for quoted in QUOTED.finditer(prompt):
-        yield Form(answer=f"{quoted[1]}{{}}{quoted[2]}")
-        yield Form(answer=f"{quoted[1]}{{}}{quoted[2]}", bare=True)
-    keys = tuple(dict.fromkeys(re.findall(r"[\"'](\w+)[\"']\s*:", prompt)))
-    for key in dict.fromkeys([*keys, "answer", column]):
-        before = "".join(f'"{one}": "{WORKING}", ' for one in keys if one != key)
-        for value in ('"{}"', "{}"):
-            written = "{" + f'{before}"{key}": {value}' + "}"
-            yield Form(answer=written, bare=True)
-            yield Form(answer=f"```json\n{written}\n```")
+def fill_rows(rows: Rows, column: str) -> list[dict[str, Any]]:
+    """Return rows whose completions are the values of a column, if it is not empty, and no others."""
+    plain = [{name: value for name, value in row.items() if name != "completion"} for row in rows]
+    values = [row.get(column) for row in rows]
+    return [
+        one if value is None else {**one, "completion": write_value(value)}
+        for one, value in zip(plain, values, strict=True)
+    ]
 
 
 def write_value(value: Any) -> str:
@@ -294,19 +260,6 @@ def write_value(value: Any) -> str:
     if isinstance(value, str) or (chat and all(isinstance(one, Mapping) and "role" in one for one in chat)):
         return completion_text(value)
     return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def measure_gain(scores: list[list[Score]]) -> float:
-    """Return how much more right answers earn than wrong ones, or 0 if that differs from row to row, as by length."""
-    gains = [(right or 0) - (wrong or 0) for right, wrong in scores]
-    more, less = sum(gain > ROUNDING for gain in gains), sum(gain < -ROUNDING for gain in gains)
-    return sum(gains) / len(gains) if more > 3 * less or less > 3 * more else 0.0
-
-
-def is_constant(outcomes: list[Outcome], functions: Sequence[FunctionReward]) -> bool:
-    """Whether functions pay each completion alike, whatever it contains."""
-    paid = [{score for one in outcomes for row in one.scores[function] for score in row} for function in functions]
-    return all(len(scores) == 1 and (next(iter(scores)) or 0) > 0 for scores in paid)
 
 
 def join(one: Form, other: Form) -> Form:
@@ -323,33 +276,108 @@ def show(form: Form, answer: str) -> str:
     return shorten_repr(form.wrap("...", written) if form.tags else written)
 
 
-@dataclass(frozen=True)
-class Trial:
-    """The right, wrong, helpless and attacking completions of one dataset row, which form a group."""
+def list_forms(rewards: Reward, row: Mapping[str, Any], column: str) -> list[Form]:
+    """Return the usual forms of a right completion, and those that the prompt and the dataset's own completion show."""
+    prompt = conversation_text(row.get("prompt"))
+    shown = prompt if len(prompt) <= 2 * READ_CHARACTERS else prompt[:READ_CHARACTERS] + prompt[-READ_CHARACTERS:]
+    forms = [BOX, *islice(list_prompt_forms(shown, column), PROMPT_FORMS), *USUAL]
+    gold = write_gold(rewards, list_known_solutions(rewards, row)[0])
+    before, found, after = completion_text(row.get("completion")).rpartition(gold)
+    if found:
+        last = before.rpartition("\n")[2]
+        forms += [Form(answer=f"{before}{{}}{after}", bare=True), Form(answer=f"{last}{{}}{after}")]
+    return forms
 
-    row: Mapping[str, Any]
-    right: Example
-    wrong: Example
-    helpless: Example
-    attacks: dict[str, Example]
 
-    def __iter__(self) -> Iterator[Example]:
-        return iter((self.right, self.wrong, self.helpless, *self.attacks.values()))
+def list_prompt_forms(prompt: str, column: str) -> Iterator[Form]:
+    """Yield the forms that a prompt shows: elements in tags, what is written around a placeholder, and an object in JSON."""
+    names = tuple(dict.fromkeys(element[1] for element in ELEMENT.finditer(prompt)))
+    if len(names) > 1:
+        yield Form(tags=names, answer="{}")
+    yield from (Form(answer=f"<{name}>{{}}</{name}>") for name in names)
+    yield from (Form(answer=f"[{one}]{{}}[/{one}]") for one in re.findall(r"\[(\w+)\][^\[]*\[/\1\]", prompt))
+    yield from (Form(answer=f"{mark[1].strip()} {{}}") for mark in MARK.finditer(prompt))
+    for before, after in QUOTED.findall(prompt):
+        yield from (Form(answer=f"{before}{{}}{after}", bare=is_bare) for is_bare in (False, True))
+    keys = tuple(dict.fromkeys(re.findall(r"[\"'](\w+)[\"']\s*:", prompt)))
+    for key in dict.fromkeys([*keys, "answer", column]):
+        before = "".join(f'"{one}": "{WORKING}", ' for one in keys if one != key)
+        for value in ('"{}"', "{}"):
+            written = "{" + f'{before}"{key}": {value}' + "}"
+            yield Form(answer=written, bare=True)
+            yield Form(answer=f"```json\n{written}\n```")
+
+
+# --- trials -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Trials:
-    """The trials of all rows, the rewards that scored them, the mean time of each term, and the form of the answers."""
+    """Completions of rows, and their scores by each term and in total. These are NaN for None, and where there is none."""
 
     rewards: Reward
-    has_solution: bool
-    trials: list[Trial]
-    milliseconds: list[float]
     found: FoundForm
+    has_solution: bool
+    texts: list[dict[str, str]]  # the completions of each row by their name, which form a group
+    scores: dict[str, Scores]  # by the name of a completion, for each row
+    every: Scores  # of all completions
+    milliseconds: list[float]  # mean time of each term for one completion
+
+    @cached_property
+    def column(self) -> str:
+        return find_answer_column(self.rewards, self.found.rows[0])
 
     @property
-    def examples(self) -> list[Example]:
-        return [example for trial in self.trials for example in trial]
+    def solutions(self) -> list[Any]:
+        return [row.get(self.column) for row in self.found.rows]
+
+    def list_readers(self, rewards: Reward) -> list[FunctionReward]:
+        """Return the functions that read the column with the right answers."""
+        row = self.found.rows[0]
+        return [one for one in find_functions(rewards) if self.column in list_read_columns(one, row)]
+
+
+def make_trials(
+    rewards: Reward,
+    rows: Rows,
+    tokens: Tokenize = split_words,
+    attacked: int = ATTACKED_ROWS,
+    found: FoundForm | None = None,
+) -> Trials:
+    """Let each reward score the completions of all rows. Without `found`, completions that rows contain are right."""
+    tokens = cache(tokens)
+    if found is None:
+        found = find_form(rewards, rows, tokens)
+        if any("completion" in row for row in rows):
+            found = replace(found, rows=rows, is_solved=True)
+    rows = found.rows
+    is_solved = any(rewards.weights) and has_solution(leave_out_witnesses(rewards), rows) and found.is_solved
+    golds = (read_gold(one) for row in rows for one in list_known_solutions(rewards, row)[:1])
+    others = [*dict.fromkeys(one for one in golds if one)][:GUESSED_ROWS]
+    texts = []
+    for place, (row, pair) in enumerate(zip(rows, write_pairs(rewards, rows, tokens, found.form), strict=True)):
+        made = attacks(rewards, row, lambda text: len(tokens(text)), found.form, others) if place < attacked else {}
+        if not is_solved:  # then what has a good form may pay
+            made = {name: made[name] for name in (*FORMLESS, *collect_worthless(rewards)) if name in made}
+        if place and made:  # regular expressions of users take quadratic time for what never closes
+            made["unclosed tags"] = made["unclosed tags"][:SHORT]
+        texts.append({**dict(zip(ANSWERS, [*pair, NO_ANSWER], strict=True)), **made})
+    every: list[list[Score]] = []
+    for part in (slice(attacked), slice(attacked, None)):
+        if rows[part]:  # the rows without attacks come last and are timed, because attacks are longer than completions
+            groups = [[*made.values()] for made in texts[part]]
+            scored, milliseconds = score_groups(rewards, rows[part], groups, tokens)
+            every += scored
+    table = np.array(every, dtype=float)
+    scores: dict[str, Scores] = defaultdict(lambda: np.full((len(rows), table.shape[1]), np.nan))
+    names = [(place, name) for place, made in enumerate(texts) for name in made]
+    for (place, name), each in zip(names, table, strict=True):
+        scores[name][place] = each
+    return Trials(rewards, found, is_solved, texts, {**scores}, table, milliseconds)
+
+
+def take_rows(dataset: "Dataset") -> list[dict[str, Any]]:
+    return [dict(row) for row in dataset.select(range(min(TRIED_ROWS, len(dataset))))]
 
 
 def without_asking(rewards: Reward) -> Reward | None:
@@ -364,58 +392,8 @@ def stop_asking(reward: Reward) -> Reward:
     return stop_asking(reward.options[option]) if isinstance(reward, FunctionReward) and option else reward
 
 
-def take_rows(dataset: "Dataset") -> list[dict[str, Any]]:
-    return [dict(row) for row in dataset.select(range(min(TRIED_ROWS, len(dataset))))]
-
-
-def make_trials(
-    rewards: Reward,
-    rows: Rows,
-    tokens: Tokenize = split_words,
-    attacked: int = ATTACKED_ROWS,
-    found: FoundForm | None = None,
-) -> Trials:
-    """Let each reward score the completions of all rows. Without `found`, completions that rows contain are right."""
-
-    def count(text: str) -> int:
-        return len(tokens(text))
-
-    tokens = cache(tokens)
-    if found is None:
-        found = find_form(rewards, rows, tokens)
-        if any("completion" in row for row in rows):
-            found = replace(found, rows=rows, is_solved=True)
-    rows, form = found.rows, found.form
-    is_solved = any(rewards.weights) and has_solution(leave_out_witnesses(rewards), rows) and found.is_solved
-    pairs = write_pairs(rewards, rows, tokens, form)
-    golds = (read_gold(one) for row in rows for one in list_known_solutions(rewards, row)[:1])
-    others = [*dict.fromkeys(one for one in golds if one)][:GUESSED_ROWS]
-    made = [attacks(rewards, row, count, form, others) for row in rows[:attacked]]
-    if not is_solved:  # then what has a good form may pay
-        worthless = {*FORMLESS, *collect_worthless(rewards)}
-        made = [{name: text for name, text in more.items() if name in worthless} for more in made]
-    for more in made[1:]:  # regular expressions of users take quadratic time for what never closes
-        more["unclosed tags"] = more["unclosed tags"][:SHORT]
-    made += [{}] * (len(rows) - len(made))
-    texts = [[*pair, NO_ANSWER, *more.values()] for pair, more in zip(pairs, made, strict=True)]
-    examples: list[list[Example]] = []
-    milliseconds: list[float] = []
-    for part in (slice(attacked), slice(attacked, None)):
-        if rows[part]:  # the rows without attacks come last and are timed, because attacks are longer than completions
-            scored, milliseconds = score_groups(rewards, rows[part], texts[part], tokens)
-            examples += scored
-    trials = [
-        Trial(row, one, other, helpless, dict(zip(more, attacks, strict=True)))
-        for row, (one, other, helpless, *attacks), more in zip(rows, examples, made, strict=True)
-    ]
-    return Trials(rewards, is_solved, trials, milliseconds, found)
-
-
-def average_scores(examples: Iterable[Example]) -> list[float]:
-    """Return the mean score by each term, and at the end the mean total. It is NaN if no example has a score."""
-    return [average(scores) for scores in zip(*(one.scores for one in examples), strict=True)]
-
-
-def average(scores: Iterable[Score]) -> float:
-    known = [score for score in scores if score is not None]
-    return sum(known) / len(known) if known else math.nan
+def average(scores: Iterable[Any]) -> Any:
+    """Return the mean of scores, or of rows of scores, without those that are None. It is NaN if all are."""
+    table = np.array([*scores], dtype=float)
+    with np.errstate(invalid="ignore"):
+        return np.nansum(table, axis=0) / (~np.isnan(table)).sum(axis=0)

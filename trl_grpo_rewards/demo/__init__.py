@@ -1,16 +1,18 @@
 """The bundled task, which is to add two numbers and box the result, and a tiny model that often makes mistakes in it.
 
-Two more tasks are in [`tasks`]. With them, a first run needs only a laptop and no network. The model and its character
-tokenizer were made by `scripts/make_demo_model.py`.
+Two more tasks are programs of one line, and requests with constraints on their form. With them, a first run needs only a
+laptop and no network. The models for sums and programs, and their character tokenizer, were made by
+`scripts/make_demo_model.py`. For requests there is none; `scripts/get_smollm2.py` gets a small one without a hub.
 """
 
+import json
 import random
 import re
+import tomllib
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
-
-from .tasks import CODER, is_in_split, make_dataset, programs, requests
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 
 if TYPE_CHECKING:
@@ -22,10 +24,50 @@ __all__ = ["CODER", "MIXED", "MODEL", "arithmetic", "programs", "requests"]
 MODEL = str(Path(__file__).parent / "model")
 """Folder of the bundled model and tokenizer, for `from_pretrained`."""
 
+CODER = str(Path(__file__).parent / "coder")
+"""Folder of the bundled model that writes programs, for `from_pretrained`."""
+
 MIXED = ("1+1", "2+2", "3+3", "4+4", "2*2")
 """Kinds of problems of different difficulty. `scripts/make_demo_model.py --mixed` makes a model for them."""
 
 KIND = re.compile(r"[1-9][+*][1-9]")
+
+NUMBERS = range(2, 10)
+"""The numbers in the tasks."""
+
+INPUTS = (-20, -3, -1, 0, 1, 4, 7, 12, 30)
+"""The arguments with which a function is tested, in addition to its number and the one before."""
+
+
+class Task(NamedTuple):
+    """A task in words, its right expression, and one with a mistake; `n` is its number."""
+
+    words: str
+    expression: str
+    mistake: str
+
+
+TEXTS = tomllib.loads(Path(__file__).with_name("tasks.toml").read_text())
+TASKS = [Task(*one) for one in TEXTS["tasks"]]
+SUBJECTS = TEXTS["subjects"].replace("\n", " ").split(", ")
+
+
+def is_in_split(text: str, split: str, share: int = 5) -> bool:
+    """Return whether a hash puts a text into a split. One of `share` texts is in the test split."""
+    if split not in ("train", "test"):
+        raise ValueError(f"The bundled task has no split {split!r}; it has 'train' and 'test'. Choose one of them.")
+    return (zlib.crc32(text.encode()) % share == 0) == (split == "test")
+
+
+def make_dataset(name: str, rows: list[dict[str, Any]]) -> "Dataset":
+    """Return rows as a dataset. Their prompt becomes a message of the user."""
+    from datasets import Dataset, DatasetInfo
+
+    chats = [row | {"prompt": [{"role": "user", "content": row["prompt"]}]} for row in rows]
+    return Dataset.from_list(chats, info=DatasetInfo(dataset_name=f"trl_grpo_rewards.demo.{name}"))
+
+
+# --- sums -------------------------------------------------------------------------------------------------------------
 
 
 def draw_problem(
@@ -107,3 +149,128 @@ def arithmetic(
         )
     rows = [{"prompt": write_question(*one), "solution": str(calculate(*one))} for one in problems]
     return make_dataset("arithmetic", rows)
+
+
+# --- programs ---------------------------------------------------------------------------------------------------------
+
+
+def fill_in(text: str, number: int) -> str:
+    """Return a text of a task with the number in the place of `n`."""
+    return re.sub(r"\bn\b", str(number), text)
+
+
+def describe_task(task: Task, number: int) -> str:
+    return f"Write f(x): {fill_in(task.words, number)}."
+
+
+def write_program(expression: str, number: int) -> str:
+    return f"def f(x):\n    return {fill_in(expression, number)}"
+
+
+def write_tests(task: Task, number: int) -> str:
+    """Return the tests of a task as JSON text, in the format of APPS."""
+    inputs = sorted({*INPUTS, number - 1, number})
+    outputs = [eval(task.expression, {"x": x, "n": number}) for x in inputs]
+    return json.dumps({"fn_name": "f", "inputs": [[x] for x in inputs], "outputs": outputs})
+
+
+def programs(split: Literal["train", "test"] = "train", *, seed: int = 0) -> "Dataset":
+    """
+    Return a dataset of tasks to write a function of one line. There are a dozen kinds, each with eight numbers.
+
+    Args:
+        split (`str`, *optional*, defaults to `"train"`):
+            `"train"` or `"test"`. No task is in both.
+        seed (`int`, *optional*, defaults to `0`):
+            Random seed of the order.
+
+    Returns:
+        [`~datasets.Dataset`]:
+            Columns `prompt` (conversational), `tests` (JSON text) and `solution` (a program that passes).
+
+    Raises:
+        `ValueError`: the split does not exist.
+
+    Example:
+
+    ```python
+    >>> from trl_grpo_rewards.demo import programs
+
+    >>> row = programs("test")[0]
+    >>> print(row["prompt"][0]["content"], row["solution"], sep="\\n")
+    Write f(x): x minus 5.
+    def f(x):
+        return x - 5
+
+    ```
+    """
+    chosen = [(task, n) for task in TASKS for n in NUMBERS if is_in_split(f"{task.words}{n}", split)]
+    random.Random(seed).shuffle(chosen)
+    rows = [
+        {
+            "prompt": describe_task(*one),
+            "tests": write_tests(*one),
+            "solution": write_program(one[0].expression, one[1]),
+        }
+        for one in chosen
+    ]
+    return make_dataset("programs", rows)
+
+
+# --- requests ---------------------------------------------------------------------------------------------------------
+
+
+def draw_request(rng: random.Random, subjects: list[str]) -> dict[str, Any]:
+    """Return a request with two constraints that a text can meet at the same time."""
+    request = rng.choice(TEXTS["requests"]).format(rng.choice(subjects))
+    drawn: dict[str, Any] = {
+        "the": ["the"],
+        "3": 3,
+        "<": "less than",
+        ">": "at least",
+        "words": rng.sample(TEXTS["words"], 2),
+    }
+    drawn |= {"few": rng.choice((8, 10, 12)), "many": rng.choice((15, 20, 25)), "phrase": rng.choice(TEXTS["phrases"])}
+    one = rng.choice(TEXTS["demands"])
+    both = [one, rng.choice([other for other in TEXTS["demands"] if other[-1] != one[-1]])]
+    return {
+        "prompt": " ".join([request, *(words.format(**drawn) for words, *_ in both)]),
+        "instruction_id_list": [name for _, name, _, _ in both],
+        "kwargs": [{key: drawn[value] for key, value in arguments.items()} for _, _, arguments, _ in both],
+    }
+
+
+def requests(split: Literal["train", "test"] = "train", *, size: int = 1024, seed: int = 0) -> "Dataset":
+    """
+    Return a dataset of requests, each with two constraints for [`instructions`](trl_grpo_rewards.instructions).
+
+    Args:
+        split (`str`, *optional*, defaults to `"train"`):
+            `"train"` or `"test"`. What a request of one split is about does not occur in the other.
+        size (`int`, *optional*, defaults to `1024`):
+            Number of requests.
+        seed (`int`, *optional*, defaults to `0`):
+            Random seed.
+
+    Returns:
+        [`~datasets.Dataset`]:
+            Columns `prompt` (conversational), `instruction_id_list` and `kwargs` (as in IFEval).
+
+    Raises:
+        `ValueError`: the split does not exist.
+
+    Example:
+
+    ```python
+    >>> from trl_grpo_rewards.demo import requests
+
+    >>> row = requests("test", size=1)[0]
+    >>> print(row["prompt"][0]["content"], row["instruction_id_list"], sep="\\n")
+    Write a few words about a summer night. Do not use any commas. Start with a title in double angular brackets: <<title>>.
+    ['punctuation:no_comma', 'detectable_format:title']
+
+    ```
+    """
+    rng = random.Random(f"{split}-{seed}")
+    subjects = [subject for subject in SUBJECTS if is_in_split(subject, split)]
+    return make_dataset("requests", [draw_request(rng, subjects) for _ in range(size)])

@@ -87,10 +87,6 @@ def number(text: str) -> float:
     return float(text) if re.fullmatch(r"-?[\d.]*\d", text) else float("inf")
 
 
-def sum_up(text: str) -> int | None:
-    return sum(map(int, re.findall(r"\d+", text))) if re.fullmatch(r"[\d +]+", text) else None
-
-
 def read_json(text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
@@ -109,32 +105,11 @@ def share_keys(text: str, reply_fields: str) -> float:
     return sum(bool(found.get(key) == value) for key, value in wanted.items()) / len(wanted)
 
 
-def in_think(text: str) -> str:
-    found = re.fullmatch(r"<think>.*?</think>\s*<answer>([^<>]*)</answer>", text, re.DOTALL)
-    return found[1].strip() if found else ""
-
-
 def less_mean(scores: list[bool]) -> list[float]:
     return [score - sum(scores) / len(scores) for score in scores]
 
 
-def share_words(text: str, solution: str) -> float:
-    found, wanted = set(text.lower().split()), set(solution.lower().split())
-    return 2 * len(found & wanted) / (len(found) + len(wanted))
-
-
-class Grader:
-    """Remembers what it has graded, by the completion alone or with its row."""
-
-    def __init__(self, forgets_row: bool) -> None:
-        self.forgets_row = forgets_row
-        self.known: dict[Any, bool] = {}
-
-    def __call__(self, text: str, solution: str) -> bool:
-        return self.known.setdefault(text if self.forgets_row else (text, solution), text.strip() == solution)
-
-
-CHANCE, CALLS, GRADER, FORGETFUL = random.Random(0), count(), Grader(False), Grader(True)
+CHANCE, CALLS, GRADED = random.Random(0), count(), dict[Any, bool]()  # what some remember from call to call
 
 
 def own(function: Callable[..., Any], kind: FunctionKind = "completion", name: str = "") -> RewardFactory:
@@ -149,23 +124,6 @@ def own(function: Callable[..., Any], kind: FunctionKind = "completion", name: s
 sys.modules[OWN_MODULE] = sys.modules[__name__]  # where pickle finds the functions
 
 
-def read_rewards() -> Iterator[tuple[str, str, str, Reward]]:
-    """Yield what labelled_rewards.txt says: the data of each reward, what a finding says, the name, and the reward."""
-    data = said = ""
-    for line in Path(__file__).with_suffix(".txt").read_text().splitlines():
-        if line.startswith("# "):
-            data, _, said = line.removeprefix("# ").partition(" | ")
-        elif line:
-            signature, _, expression = line.partition("): ")
-            *kinds, signature = signature.split(" ", 1) if line.startswith(("batch ", "group ")) else [signature]
-            name, _, columns = signature.partition("(")
-            function = eval(f"lambda completion{'s' * len(kinds)}, {columns}: {expression}", globals())
-            yield data, said, name, own(function, cast(FunctionKind, [*kinds, "completion"][0]), name)()
-
-
-WRITTEN = [*read_rewards()]
-
-
 @partial(own, kind="batch")
 async def awaited(completions: list, solution: list) -> list[float]:
     await asyncio.sleep(0)
@@ -177,27 +135,27 @@ async def awaited_mention(completions: list, solution: list) -> list[float]:
     return [float(right in text) for text, right in zip(completions, solution, strict=True)]
 
 
-PLACED = {name: (data, said) for data, said, name, _ in WRITTEN if data in DATA}
-MADE = {name: made for _, _, name, made in WRITTEN}
+MADE: dict[str, Reward] = {"awaited": awaited(), "awaited_mention": awaited_mention(), "code": code()}
 
-LABELLED: list[tuple[str, str, Reward, str]] = [
-    *((name, said, MADE[name], data) for name, (data, said) in PLACED.items()),
-    ("batched, in a chat", "", MADE["thought"], "a chat"),
-    ("a column through kwargs", "", MADE["through_kwargs"] + 0.2 * MADE["has_element"], "cities"),
-    ("async", "", awaited(), "cities"),
-    ("grouped", "", MADE["above_group"], "numbers"),
-    ("the usual script for GSM8K", "", MADE["correct"] + MADE["soft_format"] + MADE["strict_format"], "the usual script"),
-    ("next to tags of this package", "", MADE["in_element"] + 0.2 * tags("think"), "numbers"),
-    ("next to a box of this package", "", MADE["in_element"] + boxed(evaluated=True), "numbers"),
-    ("two forms", "", MADE["in_element"] + 0.5 * MADE["after_mark"], "numbers"),
-    ("programs", "", code(), "programs"),
-    ("mentioned, through kwargs", "'(many|right between)", MADE["mentioned_through_kwargs"], "cities"),
-    ("in a whole message", "'(many|right between)", MADE["whole_message"], "a chat"),
-    ("mentioned, async", "'(many|right between)", awaited_mention(), "cities"),
-    ("the first is paid more", "in another order", MADE["first_is_best"], "numbers"),
-    ("minus the mean of the batch", "alone", MADE["above_average"], "numbers"),
-    ("twice as much for tags", "'(empty tags|tag spam|unclosed)", 0.2 * boxed(evaluated=True) + MADE["mostly_form"], "numbers"),
-    ("programs that fail", "solution that fails", code(), "programs that fail"),
-    ("programs with weak tests", "weak tests", code(), "programs with weak tests"),
-]  # fmt: skip
+
+def read_rewards() -> Iterator[tuple[str, str, Reward, str]]:
+    """Yield what labelled_rewards.txt says: the name of each reward, what a finding says, the reward, and its data."""
+    data = said = ""
+    for line in Path(__file__).with_suffix(".txt").read_text().splitlines():
+        if line.startswith("# "):
+            data, _, said = line.removeprefix("# ").partition(" | ")
+        elif line.startswith("= "):
+            name, _, expression = line.removeprefix("= ").partition(": ")
+            yield name, said, eval(expression, {"boxed": boxed, "tags": tags}, MADE), data
+        elif line:
+            signature, _, expression = line.partition("): ")
+            *kinds, signature = signature.split(" ", 1) if line.startswith(("batch ", "group ")) else [signature]
+            name, _, columns = signature.partition("(")
+            function = eval(f"lambda completion{'s' * len(kinds)}, {columns}: {expression}", globals())
+            MADE[name] = own(function, cast(FunctionKind, [*kinds, "completion"][0]), name)()
+            if data in DATA:
+                yield name, said, MADE[name], data
+
+
+LABELLED = [*read_rewards()]
 """The name of each reward, what a finding says (nothing if it is healthy), the reward, and the name of its data."""
