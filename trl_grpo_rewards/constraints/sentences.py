@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from langdetect.detector_factory import DetectorFactory
 
 
-MAX_CHARS = 10_000
-"""Number of characters that langdetect reads by default."""
+MAX_CHARS = 10_000  # that langdetect reads by default
 
 
 @cache

@@ -15,8 +15,7 @@ from .table import add_constraints, constraint
 AFRICAN_COUNTRIES = 52
 """Smallest number of lines of a list of Africa's countries. Lists differ in a few of them."""
 
-NAPOLEON = range(1769, 1822)
-"""The years of his birth and death."""
+NAPOLEON = range(1769, 1822)  # years of his life
 
 
 def drop_accents(text: str) -> str:

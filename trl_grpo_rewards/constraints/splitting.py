@@ -8,9 +8,7 @@ from pathlib import Path
 from .visible import has_content
 
 
-PUNCTUATION = string.punctuation
-"""The punctuation of ASCII."""
-
+PUNCTUATION = string.punctuation  # of ASCII
 WITHOUT_PUNCTUATION = str.maketrans("", "", PUNCTUATION)
 
 WORDS = {
@@ -35,8 +33,7 @@ LAST_WORD = re.compile(r"[^\s()\";}\]*:@{\[!?“”«»]*$")
 SPACE = re.compile(r"\s")
 WORD = re.compile(r"\w+")
 
-LONGEST_ABBREVIATION = 20
-"""Number of characters before a period in which an abbreviation is looked for."""
+LONGEST_ABBREVIATION = 20  # in characters before a period
 
 
 def list_words(text: str) -> list[str]:

@@ -19,9 +19,7 @@ Relation = Literal["less than", "at least"]
 Position = NewType("Position", int)
 """The place of a word, a sentence or a paragraph, counted from 1."""
 
-
-SAMPLE = "A text."
-"""A text on which a constraint is tried when its arguments are read."""
+SAMPLE = "A text."  # on which a constraint is tried when its arguments are read
 
 
 class UnreadableConstraint(ValueError):
@@ -66,14 +64,7 @@ CONSTRAINTS: dict[str, Constraint] = {}
 
 
 def constraint(name: str, *, copies: bool = False, package: str | None = None) -> Callable[[Function], Function]:
-    """
-    Add a function to the table under its id.
-
-    The function gets the text and keyword arguments, and returns whether the text meets the constraint. The type of an
-    argument decides how it is read: `int` is a count, [`Position`] counts from 1, `float` is a number, `str` is a text
-    that is not empty, `list[str]` is a list of such texts, and [`Relation`] compares. It raises
-    [`UnreadableConstraint`] if the arguments do not fit each other.
-    """
+    """Add a function of the text and of arguments to the table under its id. [`read_argument`] says what their types mean."""
 
     def add(function: Function) -> Function:
         CONSTRAINTS[name] = Constraint(name, function, copies, package)
@@ -117,11 +108,7 @@ MAX_QUOTED_WORDS = 12
 
 
 def read_constraints(names: Any, arguments: Any = None) -> list[Constraint]:
-    """
-    Return the constraints of a row: ids with their arguments, or dicts with both, or JSON text of either.
-
-    Raises [`UnreadableConstraint`], or an `ImportError` if a constraint needs a package that is not installed.
-    """
+    """Return the constraints of a row: ids with their arguments, or dicts with both, or JSON text of either."""
     pairs = pair_arguments(parse_text(names), parse_text(arguments))
     if not pairs:
         raise UnreadableConstraint("the row has no constraints")

@@ -10,9 +10,7 @@ import regex
 
 
 INVISIBLE = regex.compile(r"\p{Default_Ignorable_Code_Point}+")
-BLANK = "\u2800"
-"""A braille pattern without dots, which looks like a space."""
-
+BLANK = "\u2800"  # a braille pattern without dots, which looks like a space
 LOOSE_MARKS = regex.compile(r"(\p{Latin})\p{M}+")
 FOREIGN = r"\p{Cyrillic}\p{Greek}"
 FOREIGN_LETTER = regex.compile(f"[{FOREIGN}]")

@@ -30,8 +30,7 @@ from .verdicts import Costs, Grading, QuotedReply, TruncatedReply, UnreadableRep
 
 logger = logging.getLogger(__name__)
 
-UNRELATED_STATUSES = frozenset({401, 403, 408, 409, 429})
-"""HTTP statuses that say nothing about structured output or the limit of tokens."""
+UNRELATED_STATUSES = frozenset({401, 403, 408, 409, 429})  # to structured output and the limit of tokens
 
 HTTP = importlib.import_module(type(openai.DEFAULT_CONNECTION_LIMITS).__module__.partition(".")[0])
 """The HTTP library that the installed openai client uses: httpx, or its successor."""
@@ -60,10 +59,8 @@ ACCEPTED: dict[tuple[str | None, str], Accepted] = {}
 """What is known of each endpoint."""
 
 CONTEXT_EXCEEDED = re.compile("context.?(length|size|window)")
-"""Words in a server's refusal if the text and the limit together exceed the model's context."""
-
 LIMIT_REFUSED = re.compile(rf"max_[a-z_]*tokens|{CONTEXT_EXCEEDED.pattern}")
-"""Words in a server's refusal if the limit is the reason."""
+"""Words in a server's refusal if the text and the limit exceed the model's context, and for any reason that is the limit."""
 
 REQUEST_SECONDS: ContextVar[list[float]] = ContextVar("REQUEST_SECONDS")
 """Duration in seconds of each request that the current call has made, retries included."""
@@ -73,11 +70,7 @@ OPEN_CLIENTS: "WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Settings, Clien
 
 
 class LimitedHttpClient(openai.DefaultAsyncHttpxClient):
-    """
-    An HTTP client that has at most `concurrency` requests in flight, and at most `seconds` for each once it is sent.
-
-    The limits apply below the client's retries, so a call that waits for its retry does not block others.
-    """
+    """Limits requests in flight, and the seconds of each once it is sent. A call that waits for its retry does not count."""
 
     def __init__(self, concurrency: int, seconds: float) -> None:
         pool = type(openai.DEFAULT_CONNECTION_LIMITS)(max_connections=None, max_keepalive_connections=concurrency)
@@ -179,11 +172,7 @@ class Client:
         await self.client.close()
 
     async def ask(self, prompts: list[GradingPrompt], counts: bool = True) -> list[Grading]:
-        """
-        Return the grading of each prompt, within the time limit of a batch. Equal prompts are sent once.
-
-        What another batch is asking is not asked again. It costs this batch nothing.
-        """
+        """Return the grading of each prompt, within the time limit of a batch. What another batch is asking is free for this one."""
         request = [self.settings.server_url, self.settings.model, self.settings.request_fields]
         keys = [prompt.cache_key(request) for prompt in prompts]
         different = dict(zip(keys, prompts, strict=True))

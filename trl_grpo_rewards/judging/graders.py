@@ -131,11 +131,7 @@ Grader: TypeAlias = ScaleGrader | CriteriaGrader
 def read_graders(
     rubrics: Sequence[Any], separate: bool, dropout: float, trainer_state: Any
 ) -> list[Grader | UnreadableRubric]:
-    """
-    Return the grader of each row with a rubric of its own, or what is wrong with the rubric.
-
-    What `dropout` hides depends on the step and the rubric alone, so it is the same for a whole group on all ranks.
-    """
+    """Return the grader of each row with a rubric of its own, or what is wrong with the rubric."""
     if dropout and trainer_state is None:
         raise ValueError(
             f"judge(dropout={dropout}) needs the optimizer step, but this call has no 'trainer_state'. GRPOTrainer passes "
@@ -148,7 +144,7 @@ def read_graders(
         except UnreadableRubric as error:
             graders.append(error)
             continue
-        if dropout:
+        if dropout:  # depends on the step and the rubric alone, so it is the same for a whole group on all ranks
             criteria = hide_part(criteria, dropout, f"{trainer_state.global_step} {criteria}")
         graders.append(CriteriaGrader(criteria, separate))
     return graders

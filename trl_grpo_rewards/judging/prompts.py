@@ -36,8 +36,7 @@ CRITERIA_CANARY = f"""{CANARY}
 SCORE_LINE = re.compile(r"(?:final )?score *[:=] *(-?\d+(?:\.\d+)?)(?: */ *(\d+(?:\.\d+)?))?\.?", re.IGNORECASE)
 """A verdict in words, on a line of its own."""
 
-MARKUP = " *#_>"
-"""Characters around a line that do not belong to it."""
+MARKUP = " *#_>"  # characters around a line that do not belong to it
 
 
 @dataclass(frozen=True)

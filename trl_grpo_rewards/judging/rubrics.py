@@ -83,13 +83,7 @@ POINTS_IN_WORDS = re.compile(
 
 
 def read_rubric(value: Any) -> tuple[Criterion, ...]:
-    """
-    Return the criteria of a row, or raise [`UnreadableRubric`].
-
-    A rubric is a list of criteria, a dict of criteria by name, a dict with one of these in it, or a text with one item
-    or line for each criterion. A criterion is a sentence, a pair of a sentence and points, or a dict with sentences,
-    points and `required`. All of it may be JSON text, and None counts as left out.
-    """
+    """Return the criteria of a row in any of the shapes in docs/judges.md, or raise [`UnreadableRubric`]. None counts as left out."""
     try:
         criteria = tuple(list_criteria(value))
     except RecursionError:

@@ -69,15 +69,12 @@ class Settings:
         return {name: self.hide_key(value) if isinstance(value, str) else value for name, value in fields.items()}
 
 
-SCALE = (0.0, 10.0)
-"""The default scale of scores."""
-
+SCALE = (0.0, 10.0)  # by default
 KEY_NAME = re.compile(r"[A-Za-z_]\w{0,60}")
 RUBRICS = "a sentence, to {'name': ('What to look at?', weight)}, or to column('rubric')"
 """What a rubric may be, in the words of an error."""
 
-CONNECT_SECONDS = 5.0
-"""Time limit of the attempt to reach a server before training."""
+CONNECT_SECONDS = 5.0  # time limit of the attempt to reach a server before training
 
 
 def build_settings(options: Mapping[str, Any]) -> Settings:

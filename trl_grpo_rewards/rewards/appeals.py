@@ -100,12 +100,9 @@ async def appeal(
 
 
 def is_between_numbers(completion: Any, solutions: Sequence[Any]) -> bool:
-    """
-    Return whether one of the solutions is a plain number, and the completion answers with a number.
-
-    Which answer the rule has read is not known, so one that is a number is enough: the first or the last in a box, or
-    the stated one. Otherwise a name or a unit, or a text in another place, could buy an appeal for a wrong number.
-    """
+    """Return whether one of the solutions is a plain number, and the completion answers with a number."""
+    # Which answer the rule has read is not known, so one number is enough: the first or the last in a box, or the stated one.
+    # Otherwise a name or a unit, or a text in another place, could buy an appeal for a wrong number.
     golds = [read(gold) for gold in map(read_gold, solutions) if gold is not None]
     if not any(is_numeric(gold) for gold in golds):
         return False

@@ -82,10 +82,7 @@ def sample_evenly(items: list[Item]) -> list[Item]:
 
 
 def find_equations(text: str) -> list[tuple[str, str]]:
-    """
-    Return the different equations of a text. In a chain, the first calculation is paired with each later side that is
-    not the same text.
-    """
+    """Return the different equations of a text. The first calculation of a chain is paired with each later side."""
     text = normalize_operators(text)
     found: dict[tuple[str, str], tuple[str, str]] = {}
     runs = [run for run in RUN.finditer(text) if "=" in run[0] and run.end() - run.start() <= 5 * MAX_SIDE_CHARS]
@@ -101,10 +98,7 @@ def find_equations(text: str) -> list[tuple[str, str]]:
 
 
 def normalize_operators(text: str) -> str:
-    """
-    Return the lines with an equals sign, with one spelling for each operator. A sign that marks a list item and a full
-    stop become `;`, and a dash that may mark a list item becomes `•`.
-    """
+    """Return the lines with an equals sign in one spelling. `;` ends what may be an equation; `•` may be a minus or a list's dash."""
     text = NEXT_LINE.sub(" ", text)
     text = TEXT_COMMAND.sub(";", "\n".join(sample_evenly([line for line in text.split("\n") if "=" in line])))
     text = REPEATING_TAIL.sub("…", text)

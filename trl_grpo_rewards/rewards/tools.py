@@ -32,12 +32,7 @@ def list_replies(messages: list[Message]) -> list[Message]:
 
 
 def read_calls(messages: list[Message]) -> list[Call]:
-    """
-    Return the calls that a completion makes. Calls after its answer are unreadable ones.
-
-    If any message has `tool_calls`, the calls are in these. Otherwise they are in the texts after the reasoning. Only the
-    assistant's messages are read, so a call in a tool's result or in a user's message is not the completion's.
-    """
+    """Return the calls in the `tool_calls` of any messages, else in the assistant's texts. Those after the answer are unreadable."""
     is_structured = any(reply.get("tool_calls") for reply in list_replies(messages))
     calls: list[Call] = []
     has_answered = False

@@ -84,13 +84,7 @@ def read_structured_call(value: Any) -> Call:
 
 
 def find_text_calls(text: str) -> Iterator[tuple[str, Call]]:
-    """
-    Yield the calls in a text, each with the text between the previous call and this one.
-
-    A call stands between `<tool_call>` and `</tool_call>`, as JSON or in one of `SYNTAXES`. Without these tags, the whole
-    text must be such JSON, or a list of it, in a code fence or after `[TOOL_CALLS]`, or a list of Python's calls. A tag
-    without a call that can be read also counts.
-    """
+    """Yield the calls in a text, each with the text before it. A tag without a call that can be read counts, too."""
     text = RESULT.sub("", text)
     if OPENING not in text:
         yield from (("", call) for call in read_whole_text(text.strip()))
@@ -183,21 +177,8 @@ def is_error(result: Mapping[str, Any], text: str) -> bool:
     return bool(result.get("is_error")) or result.get("status") == "error" or ERROR.match(text) is not None
 
 
-RawCalls: TypeAlias = str | Mapping[str, Any] | list[Any]
-
-
-def read_expected_calls(value: RawCalls | None) -> list[ExpectedCall] | None:
-    """
-    Return the calls that a dataset row expects, or None if there is no value.
-
-    The value is a call, a list of calls, or JSON text of either. There are three forms of a call: `{"name": ...,
-    "arguments": {...}}` as in xLAM, `{"type": "function", "function": {...}}` as in messages, and `{"the name":
-    {"argument": [one value, another value]}}` as in BFCL, where `""` among the values means that the argument is optional.
-    In a column of structs, missing arguments become None, so an argument that is None there may be left out.
-
-    Raises:
-        `ValueError`: the value has another form.
-    """
+def read_expected_calls(value: Any) -> list[ExpectedCall] | None:
+    """Return the calls that a row expects, or None without a value. In a column of structs, missing arguments become None."""
     if value is None:
         return None
     is_text = isinstance(value, str)
@@ -227,7 +208,7 @@ def read_expected_call(item: Mapping[str, Any], keeps_null: bool) -> ExpectedCal
     return ExpectedCall(name, read_choices(arguments))
 
 
-def write_expected_calls(value: RawCalls | None) -> str | None:
+def write_expected_calls(value: Any) -> str | None:
     """Return a text that makes the expected calls, or None if there is no value."""
     expected = read_expected_calls(value)
     made = [{"name": call.name, "arguments": choose(call.arguments)} for call in expected or ()]
@@ -280,13 +261,7 @@ MARKS = re.compile(r"[ ,./\-_*^]")
 
 
 def is_equal(made: Any, expected: Any, how: Comparison = "exact", levels: int = MAX_LEVELS) -> bool:
-    """
-    Return whether two JSON values are equal. Numbers are equal by value, and True and False are no numbers.
-
-    `"number"` reads texts as numbers. `"text"` ignores case, spaces and the marks `,./-_*^` in texts, and the kind of
-    quotes, as [BFCL](https://github.com/ShishirPatil/gorilla) does. `"set"` ignores the order of lists. Values that
-    are nested in more than `levels` lists and objects are not equal to anything.
-    """
+    """Return whether two JSON values are equal. What is nested too deeply equals nothing; True and False are no numbers."""
     if levels < 0:
         return False
     if isinstance(expected, Choices):
@@ -362,11 +337,7 @@ def match_calls(
     is_ordered: bool,
     is_whole: bool,
 ) -> float:
-    """
-    Return the sum of similarities under the best matching of calls with expected ones.
-
-    With `is_whole`, a call only counts if all of its arguments are right.
-    """
+    """Return the sum of similarities under the best matching. With `is_whole`, all arguments of a call must be right."""
     rows = [[measure_similarity(call, one, compare) for one in expected] for call in made]
     if is_whole:
         rows = [[float(value == 1.0) for value in row] for row in rows]
