@@ -12,9 +12,7 @@ from .splitting import PUNCTUATION, WORDS, list_spaced_words, split_sentences
 from .table import add_constraints, constraint
 
 
-AFRICAN_COUNTRIES = 52
-"""Smallest number of lines of a list of Africa's countries. Lists differ in a few of them."""
-
+AFRICAN_COUNTRIES = 52  # at least: lists differ in a few of them
 NAPOLEON = range(1769, 1822)  # years of his life
 
 

@@ -70,7 +70,6 @@ class Settings:
 
 
 SCALE = (0.0, 10.0)  # by default
-KEY_NAME = re.compile(r"[A-Za-z_]\w{0,60}")
 RUBRICS = "a sentence, to {'name': ('What to look at?', weight)}, or to column('rubric')"
 """What a rubric may be, in the words of an error."""
 
@@ -95,24 +94,15 @@ def check_judge(
             "Install it: pip install 'trl_grpo_rewards[judge]'."
         )
     settings = build_settings(options)
-    url, reserved = settings.base_url or "http://_", {"messages", "model", "stream", "response_format"}
-    reserved &= {*(settings.request or ())}
-    is_column, by_rubric = isinstance(rubric, Column), f"with rubric={rubric!r}"
+    url, is_column, by_rubric = settings.base_url or "http://_", isinstance(rubric, Column), f"with rubric={rubric!r}"
+    reserved = sorted({"messages", "model", "stream", "response_format"} & {*(settings.request or ())})
+    is_name = re.fullmatch(r"[A-Za-z_]\w{0,60}", settings.api_key_env)  # otherwise, it may be the key itself
     own = f"{'separate=True' if separate else f'dropout={dropout}'} {by_rubric}"
     for is_valid, given, remedy in (
         (settings.model.strip(), f"model={settings.model!r}", "Set it to the model's name on the server"),
         (re.match("https?://.", url), f"base_url={url!r}", "It must begin with http:// or https://"),
-        # its value may be the key itself, which is not shown
-        (
-            KEY_NAME.fullmatch(settings.api_key_env),
-            "this api_key_env",
-            "Set it to the name of a variable with the key",
-        ),
-        (
-            not reserved,
-            f"request={settings.request!r}",
-            f"Leave out {', '.join(sorted(reserved))}, which the judge sets",
-        ),
+        (is_name, "this api_key_env", "Set it to the name of the environment variable that holds the key"),
+        (not reserved, f"request={settings.request!r}", f"Leave out {', '.join(reserved)}, which the judge sets"),
         (settings.cache != "", "cache=''", "Set it to a folder, or leave it out"),
         (is_column or is_rubric(rubric), f"rubric={rubric!r}", f"Set it to {RUBRICS}"),
         (is_column or not (separate or dropout), own, "Leave it out, or set the rubric to column('rubric')"),
