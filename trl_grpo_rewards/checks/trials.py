@@ -51,7 +51,7 @@ GUESSED_ROWS = 8  # largest number of rows whose right answers are guesses in ot
 SHORT = 4_000  # number of characters that are kept of a very long attack, on all rows except the first
 ANSWERS = ("right", "wrong", "helpless")  # the completions that are no attacks
 
-COMPARED_ROWS = 6  # number of rows on which each form is tried
+COMPARED_ROWS = 6  # number of rows with an answer on which each form is tried
 READ_CHARACTERS = 4_000  # number of characters that are read at the beginning and at the end of a prompt
 SEARCH_SECONDS = 30.0  # time after which a slow reward is tried with no other form
 PROMPT_FORMS = 60  # largest number of forms that a prompt shows
@@ -138,7 +138,7 @@ def find_form(rewards: Reward, rows: Rows, tokens: Tokenize = split_words) -> Fo
         return FoundForm(plain, is_solved=is_sure, is_certain=is_sure)
     others = [one for one in functions if one.factory.is_foreign and one not in readers]
     merge_forms(rewards, known[0])  # raises an error if no form earns all rewards
-    search = Search(rewards, choose_rows(known, column), readers, others, tokens)
+    search = Search(rewards, known[:COMPARED_ROWS], readers, others, tokens)
     search.attempt(list_forms(rewards, search.rows[0], column))
     for name in (column, "completion"):
         if search.rows[0].get(name) is not None:
@@ -236,12 +236,6 @@ class Search:
 def is_formless(function: FunctionReward) -> bool:
     """Whether a function says nothing about the form of its answer, so that it is found by trying."""
     return function.factory.kind != "combinator" and function.factory.traits.keys().isdisjoint(("form", "solves"))
-
-
-def choose_rows(known: Rows, column: str) -> Rows:
-    """Return some rows, if possible with different answers."""
-    first = {repr(row[column]): place for place, row in reversed([*enumerate(known)])}
-    return [known[place] for place in dict.fromkeys([*sorted(first.values()), *range(len(known))])][:COMPARED_ROWS]
 
 
 def fill_rows(rows: Rows, column: str) -> list[dict[str, Any]]:
