@@ -16,7 +16,7 @@ from helpers.local_http import run_local_server
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, keywords, length, reward, schedule, tags
 from trl_grpo_rewards.cli.score import describe_scores, summarize_scores
 from trl_grpo_rewards.records.files import Group
-from trl_grpo_rewards.records.rescoring import Difference, Tally, rescore
+from trl_grpo_rewards.records.rescoring import Tally, rescore
 
 
 @pytest.fixture
@@ -263,15 +263,15 @@ def tally_of(rewards, *groups) -> Tally:
     return tally
 
 
-def summarize(tally, difference, has_details=False) -> str:
-    return summarize_scores(describe_scores(tally, difference), has_details=has_details)
+def summarize(tally, has_details=False) -> str:
+    return summarize_scores(describe_scores(tally), has_details=has_details)
 
 
 def test_a_reward_is_described_by_numbers_counted_by_hand():
     tally = tally_of(
         last_number(), group("1", "1", last_number=[1.0, 1.0]), group("0.1", "-", "4", last_number=[0.1, None, 3.0])
     )
-    found = describe_scores(tally, None)
+    found = describe_scores(tally)
     (one, total) = found["rewards"]
     assert (found["groups"], found["dead_groups"], found["rows"], found["difference"]) == (2, 1, 5, None)
     assert one["mean"] == pytest.approx(1.525) and one["unscored"] == 1 and one["as_recorded"] == 0.6
@@ -282,16 +282,16 @@ def test_a_reward_is_described_by_numbers_counted_by_hand():
     ]
     assert one["quartiles"] == [0.1, 1.0, 1.0, 1.0, 4.0] and one["milliseconds"]["p50"] > 0
     assert total["name"] == "total" and total["milliseconds"] is total["as_recorded"] is None
-    line = summarize(tally, None).splitlines()[1]
+    line = summarize(tally).splitlines()[1]
     assert line.split()[:3] == ["last_number", "1.525", "20.0%"] and "60.0%" in line
-    assert "2 groups; 50.0% would be dead" in summarize(tally, None)
+    assert "2 groups; 50.0% would be dead" in summarize(tally)
 
 
 def test_rewards_without_a_score_are_null_in_json():
-    found = describe_scores(tally_of(last_number(), group("-", "-")), None)
+    found = describe_scores(tally_of(last_number(), group("-", "-")))
     assert json.loads(json.dumps(found, allow_nan=False))["rewards"][0]["mean"] is None
     assert found["rewards"][0]["quartiles"] is None and found["surprising"] == []
-    assert "  -  100.0%" in summarize(tally_of(last_number(), group("-", "-")), None)
+    assert "  -  100.0%" in summarize(tally_of(last_number(), group("-", "-")))
 
 
 @reward
@@ -303,7 +303,7 @@ def test_details_are_whole():
     totals = ["0.3123", "0.8123", "1.1234", *["1.5123"] * 5]
     rewards = first_number(name="accuracy") + 0.5 * keywords(any=("none",), name="format")
     groups = [group(*totals, accuracy=[0.0] * 8) for _ in range(20)]
-    shown, full = (summarize(tally_of(rewards, *groups), None, one) for one in (False, True))
+    shown, full = (summarize(tally_of(rewards, *groups), one) for one in (False, True))
     assert full.count("  0.3123: 12.5%, 0.8123: 12.5%, 1.123: 12.5%, 1.512: 62.5%") == 2 and shown.count("12.5%,") == 6
     assert shown.endswith("\n\n--details shows the table and all examples in full.") and "--details" not in full
     assert "q " * 59 in full and "..." not in full
@@ -312,13 +312,13 @@ def test_details_are_whole():
 def test_the_summary_fits_a_screen_whatever_was_written():
     rewards = last_number() + keywords(any=("7",), name="a_reward_with_a_long_name")
     groups = [group(HOSTILE, f"x {place}", "y 8", "z 9") for place in range(20)]
-    tally, difference = tally_of(rewards, *groups), Difference()
+    tally = Tally()
     for new, old in zip(rescore(rewards, groups), rescore(0.5 * last_number(name="old"), groups), strict=True):
-        difference.add(new, old)
-    shown = summarize(tally, difference)
+        tally.add(new, old)
+    shown = summarize(tally)
     assert all(cell_len(line) <= 80 for line in shown.splitlines()) and len(shown.splitlines()) <= 30
     assert "\x1b" not in shown and "\u202e" not in shown
     assert "rows that earn more:" in shown and "largest outliers" in shown
-    assert summarize(tally, difference, True).count("q q q") > shown.count("q q q")
-    found = describe_scores(tally, difference)["difference"]
+    assert summarize(tally, True).count("q q q") > shown.count("q q q")
+    found = describe_scores(tally)["difference"]
     assert found["equal"] + found["more"] + found["less"] == 80 and found["examples"][0]["completion"] == HOSTILE

@@ -56,8 +56,10 @@ class Browser:
     def count(self, selector: str) -> int:
         return self.driver.execute_script("return document.querySelectorAll(arguments[0]).length", selector)
 
-    def focus(self, selector: str) -> None:
+    def focus(self, selector: str, *keys: str) -> None:
+        """Focus an element, and press keys there."""
         self.driver.execute_script("document.querySelector(arguments[0]).focus()", selector)
+        self.press(*keys)
 
     def press(self, *keys: str) -> None:
         from selenium.webdriver import ActionChains

@@ -93,27 +93,12 @@ def with_log(folder: Path, *, entropy: float = 0.5, steps: int = 40) -> Path:
     """A folder of a run, with the log of a trainer and evaluations before and after."""
 
     def evaluation(step, value):
-        return {
-            "step": step,
-            "eval_runtime": 1.0,
-            "eval_reward": value,
-            "eval_samples_per_second": 64.0,
-            "eval_rewards/boxed/mean": value,
-            "eval_rewards/boxed/std": 0.43,
-            "eval_groups/dead": 0.5,
-        }
+        values = {"runtime": 1.0, "reward": value, "samples_per_second": 64.0, "rewards/boxed/mean": value}
+        values |= {"rewards/boxed/std": 0.43, "groups/dead": 0.5}
+        return {"step": step, **{f"eval_{name}": one for name, one in values.items()}}
 
-    curves = [
-        {
-            "step": step,
-            "entropy": entropy / step,
-            "kl": 0.01 * step,
-            "grad_norm": 1.5,
-            "learning_rate": 5e-7,
-            "step_time": 2.0,
-        }
-        for step in range(1, steps + 1)
-    ]
+    still = {"grad_norm": 1.5, "learning_rate": 5e-7, "step_time": 2.0}
+    curves = [{"step": step, "entropy": entropy / step, "kl": 0.01 * step, **still} for step in range(1, steps + 1)]
     writer = LogWriter(folder)
     writer.start([evaluation(0, 0.25), *curves, evaluation(steps, 0.75)])
     return written(folder, story(steps=steps))

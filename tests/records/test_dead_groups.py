@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from trl_grpo_rewards.records.dead_groups import is_dead, kind_of_group
+from trl_grpo_rewards.records.dead_groups import Rule, find_kind, is_dead
 
 
 nan = float("nan")
@@ -35,4 +35,4 @@ def test_identical_floats_are_dead_although_their_deviation_is_not_zero():
     ],
 )  # fmt: skip
 def test_kinds(totals, outcomes, kind):
-    assert kind_of_group(is_dead(totals), totals, outcomes) == kind
+    assert find_kind(Rule(), totals, outcomes) == kind

@@ -362,37 +362,32 @@ def write_rows(tmp_path):
     return write
 
 
-def test_lines_are_grouped_by_runs_of_equal_prompts(write_rows):
-    rows = [{"prompt": prompt, "completion": text} for prompt, text in ["a1", "a2", "b3", "a4"]]
+@pytest.mark.parametrize(
+    ("rows", "steps", "columns"),
+    [
+        (
+            [{"prompt": prompt, "completion": text} for prompt, text in ["a1", "a2", "b3", "a4"]], [None] * 3,
+            [{"completions": [*texts], "prompts": [*prompts]} for texts, prompts in [("12", "aa"), "3b", "4a"]],
+        ),
+        (
+            [{"step": 1, "prompt": "a", "completion": "x", "solution": "7"}, {"step": 1, "prompt": "a", "completion": "y"},
+             {"step": 2, "prompt": "a", "completion": "z"}], [1, 2],
+            [{"step": [1, 1], "solution": ["7", None], "completions": ["x", "y"], "prompts": ["a", "a"]},
+             {"step": [2], "completions": ["z"], "prompts": ["a"]}],
+        ),
+        ([{"completion": "x"}, {"completion": "y"}], [None], [{"completions": ["x", "y"]}]),
+    ],
+    ids=["runs of equal prompts", "steps, and missing columns", "no prompts"],
+)  # fmt: skip
+def test_lines_are_grouped(write_rows, rows, steps, columns):
     groups = list(read_groups(write_rows("rows.jsonl", *rows)))
-    assert [group.columns["prompts"] for group in groups] == [["a", "a"], ["b"], ["a"]]
-    assert [group.columns["completions"] for group in groups] == [["1", "2"], ["3"], ["4"]]
-    assert [group.size for group in groups] == [2, 1, 1]
-
-
-def test_steps_part_groups_and_missing_columns_are_none(write_rows):
-    rows = [
-        {"step": 1, "prompt": "a", "completion": "x", "solution": "7"},
-        {"step": 1, "prompt": "a", "completion": "y"},
-        {"step": 2, "prompt": "a", "completion": "z"},
-    ]
-    one, other = read_groups(write_rows("rows.jsonl", *rows))
-    assert (one.step, other.step) == (1, 2)
-    assert one.columns == {"step": [1, 1], "solution": ["7", None], "completions": ["x", "y"], "prompts": ["a", "a"]}
-    assert one.recorded == {}
-
-
-def test_rows_without_prompts_are_one_group(write_rows):
-    (group,) = read_groups(write_rows("rows.jsonl", {"completion": "x"}, {"completion": "y"}))
-    assert group.columns == {"completions": ["x", "y"]} and group.step is None
+    assert [group.step for group in groups] == steps and [group.columns for group in groups] == columns
+    assert all(group.recorded == {} and group.size == len(group.columns["completions"]) for group in groups)
 
 
 def test_a_table_of_trl_is_read(tmp_path):
-    import pyarrow
-    import pyarrow.parquet
-
-    table = pyarrow.table({"step": [3, 3], "prompt": ["a", "a"], "completion": ["x", "y"], "advantage": [0.5, -0.5]})
-    pyarrow.parquet.write_table(table, tmp_path / "completions_00003.parquet")
+    rows = {"step": [3, 3], "prompt": ["a", "a"], "completion": ["x", "y"], "advantage": [0.5, -0.5]}
+    datasets.Dataset.from_dict(rows).to_parquet(tmp_path / "completions_00003.parquet")
     (group,) = read_groups(tmp_path / "completions_00003.parquet")
     assert (group.step, group.columns["completions"], group.columns["advantage"]) == (3, ["x", "y"], [0.5, -0.5])
 
@@ -414,11 +409,13 @@ def test_a_record_gives_columns_and_the_scores_of_its_run(write_rows):
 
 def test_what_holds_no_completions_is_refused(write_rows, tmp_path):
     textless = {name: value for name, value in RECORD.items() if name not in ("prompt", "completions")}
-    with pytest.raises(ValueError, match="group_records_text=False"):
-        list(read_groups(write_rows("0001-0001.jsonl", textless)))
-    with pytest.raises(ValueError, match="'completion'"):
-        list(read_groups(write_rows("rows.jsonl", {"completion": "x", "prompt": "a"}, {"text": "y", "prompt": "a"})))
-    with pytest.raises(ValueError, match="rows.jsonl"):
-        list(read_groups(write_rows("rows.jsonl", {"text": "x"})))
+    odd = {"completion": "x", "prompt": "a"}, {"text": "y", "prompt": "a"}
+    for said, name, rows in [
+        ("group_records_text=False", "0001-0001.jsonl", [textless]),
+        ("'completion'", "rows.jsonl", odd),
+        ("rows.jsonl", "rows.jsonl", [{"text": "x"}]),
+    ]:
+        with pytest.raises(ValueError, match=said):
+            list(read_groups(write_rows(name, *rows)))
     with pytest.raises(FileNotFoundError):
         list(read_groups(tmp_path / "nowhere"))

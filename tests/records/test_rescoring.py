@@ -9,15 +9,7 @@ import pytest
 from trl_grpo_rewards import keywords, reward
 from trl_grpo_rewards.records.dead_groups import Rule
 from trl_grpo_rewards.records.files import Group
-from trl_grpo_rewards.records.rescoring import (
-    GROUPS_AT_ONCE,
-    MAX_EXAMPLES,
-    Difference,
-    Tally,
-    is_recorded,
-    measure_surprise,
-    rescore,
-)
+from trl_grpo_rewards.records.rescoring import GROUPS_AT_ONCE, MAX_EXAMPLES, Tally, measure_surprise, rescore
 
 
 FLYING = {"now": 0, "most": 0}
@@ -91,8 +83,10 @@ def test_a_surprise_is_the_distance_from_the_mean_of_the_others():
 
 
 def test_a_score_is_as_recorded_to_the_precision_of_float32():
-    assert is_recorded(0.1, math.ldexp(13421773, -27)) and not is_recorded(0.1, 0.1)
-    assert is_recorded(None, None) and not is_recorded(None, 0.0) and not is_recorded(0.0, None)
+    recorded, tally = [math.ldexp(13421773, -27), 0.1, None, 0.0, None], Tally()
+    (one,) = score(read_value(), group("0.1", "0.1", "-", "-", "0", read_value=recorded))
+    tally.add(one)
+    assert tally.matches == {"read_value": (2, 5)}
 
 
 def test_a_difference_counts_rows_both_ways():
@@ -102,13 +96,12 @@ def test_a_difference_counts_rows_both_ways():
         group("1", "2", "5", "3"),
         group("1", "1"),
     )
-    difference = Difference()
+    tally = Tally()
     for one, other in zip(new, old, strict=True):
-        difference.add(one, other)
-    assert (difference.rows, difference.equal, difference.up, difference.down) == (6, 3, 2, 1)
-    assert (difference.groups, difference.dead) == (2, 1)
-    examples = {way: [(then, now) for then, now, *_ in rows] for way, rows in difference.examples.items()}
-    assert examples == {"up": [(2.0, 3.0)], "down": [(3.0, 2.0)]}  # one example of a group
+        tally.add(one, other)
+    assert tally.changes == {"equal": 3, "more": 2, "less": 1} and (tally.groups, tally.dead_before) == (2, 1)
+    examples = {way: [(then, now) for then, now, *_ in rows] for way, rows in tally.examples.items()}
+    assert examples == {"more": [(2.0, 3.0)], "less": [(3.0, 2.0)]}  # one example of a group
 
 
 @reward

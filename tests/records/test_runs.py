@@ -43,9 +43,9 @@ RUN = {
 
 def test_a_run_is_found_from_its_folder_its_groups_and_each_file(tmp_path):
     write_run(tmp_path / "out", RUN)
-    (tmp_path / "out" / "groups").mkdir()
     file = tmp_path / "out" / "groups" / "0001-0001.jsonl"
-    file.write_text("")
+    file.parent.mkdir()
+    file.touch()
     for source in (tmp_path / "out", tmp_path / "out" / "groups", file, str(file)):
         assert read_run(source) == RUN
     assert read_run(tmp_path) is None
@@ -83,26 +83,17 @@ def test_a_description_of_any_shape_is_read_or_ignored(tmp_path):
                 assert all(isinstance(text, str) for text in facts.values()), (part, name, value)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{"rewards": ',
-        "[1]",
-        '{"name": "of another program"}',
-        '{"rewards": "boxed()", "versions": ["1"]}',
-        "[" * 100_000,
-    ],
-)
-def test_what_is_no_description_is_none(tmp_path, text):
-    (tmp_path / RUN_FILE).write_text(text)
+def test_what_is_no_description_is_none(tmp_path):
+    file = tmp_path / RUN_FILE
+    another = '{"name": "of another program"}'
+    for text in ('{"rewards": ', "[1]", another, '{"rewards": "boxed()", "versions": ["1"]}', "[" * 100_000):
+        file.write_text(text)
+        assert read_run(tmp_path) is None
+    file.unlink()
+    os.mkfifo(file)
     assert read_run(tmp_path) is None
-
-
-def test_what_is_no_file_is_no_description_of_a_run(tmp_path):
-    os.mkfifo(tmp_path / "run.json")
-    assert read_run(tmp_path) is None
-    (tmp_path / "run.json").unlink()
-    (tmp_path / "run.json").symlink_to("/dev/zero")
+    file.unlink()
+    file.symlink_to("/dev/zero")
     assert read_run(tmp_path) is None
 
 
@@ -146,7 +137,7 @@ def test_a_run_that_starts_again_replaces_the_log(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == [LOG_FILE]
 
 
-def test_a_torn_line_is_left_out_and_written_over(tmp_path):
+def test_odd_and_torn_lines_are_left_out_and_a_torn_one_is_written_over(tmp_path):
     writer = LogWriter(tmp_path)
     writer.start([{"step": 1}])
     with (tmp_path / LOG_FILE).open("a") as file:
@@ -154,9 +145,6 @@ def test_a_torn_line_is_left_out_and_written_over(tmp_path):
     assert read_log(tmp_path) == [{"step": 1}]
     writer.write({"step": 3})
     assert read_log(tmp_path) == [{"step": 1}, {"step": 3}]
-
-
-def test_odd_lines_are_left_out(tmp_path):
     (tmp_path / LOG_FILE).write_text('[1]\n"step"\n{"reward": 1}\n{"step": "x"}\n{"step": -1}\n{"step": 4}\n\n')
     assert read_log(tmp_path) == [{"step": 4}]
     (tmp_path / LOG_FILE).write_bytes(b"\xff\xfe{")

@@ -8,6 +8,7 @@ import pytest
 
 from helpers.made_runs import record, story, summed, written
 from trl_grpo_rewards.records.runs import LogWriter, write_run
+from trl_grpo_rewards.records.symptoms import Anomaly
 from trl_grpo_rewards.report.excerpts import Examples, find_typical
 from trl_grpo_rewards.report.pages import write_page
 from trl_grpo_rewards.report.summaries import find_anomalies, find_ends
@@ -96,7 +97,7 @@ def test_the_first_sentence_is_the_first_warning(tmp_path):
     (run,) = write_page(written(tmp_path, story((0.7, 0.3), (0.2, 0.9), (40, 120))), tmp_path / "report.html")
     titles = [one["title"] for one in run["anomalies"]]
     assert run["verdict"][0] == f"Warning: {titles[0]}, and {len(titles) - 1} more below." and len(titles) > 1
-    assert name_worst(run["anomalies"][:1]) == [f"Warning: {titles[0]}."] and name_worst([]) == []
+    assert name_worst([Anomaly(titles[0], "")]) == [f"Warning: {titles[0]}."] and name_worst([]) == []
 
 
 # --- checks ---------------------------------------------------------------------------------------------------------

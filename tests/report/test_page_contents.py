@@ -15,8 +15,7 @@ def let_download(browser, folder):
 
     def download(selector, rows=1):
         before = {*folder.glob("*.csv")}
-        browser.focus(selector)
-        browser.press("\ue007")
+        browser.focus(selector, "\ue007")
         until(lambda: len({*folder.glob("*.csv")} - before) == 1)
         (path,) = {*folder.glob("*.csv")} - before
 
@@ -55,20 +54,17 @@ def test_the_log_held_out_values_and_other_group_sizes_are_on_the_page(browser, 
     run = logged.parent.name
     assert name == f"{run}-numbers.csv" and rows[0] == ["Value", run]
     assert rows[1:3] == [["boxed (held-out), before", "0.25"], ["boxed (held-out), after", "0.75"]]
-    browser.focus("#kl summary")
-    browser.press("\ue007")
+    browser.focus("#kl summary", "\ue007")
     until(lambda: browser.count("#kl tr") == 51)
     assert browser.text("#kl tr:first-child") == ["Steps value", "1 0.010"]
-    browser.focus("#axis")
-    browser.press("seconds")
+    browser.focus("#axis", "seconds")
     last = "document.querySelector('#entropy .chart').data[0].x.at(-1)"
     until(lambda: browser.run(last) == 100)
     browser.press("\ue015")  # down, to the generated tokens
     until(lambda: browser.run(last) == browser.run("data.runs[0].tokens"))
     assert browser.text("#groups #sizes summary") == ["What other group sizes would give"]
     assert not browser.run("document.querySelector('#sizes').open") and browser.text("#sizes tr") == []
-    browser.focus("#sizes summary")
-    browser.press("\ue007")
+    browser.focus("#sizes summary", "\ue007")
     until(lambda: browser.text("#sizes tbody tr"))  # the browser draws what is unfolded a moment later
     rows = [row.rsplit(maxsplit=2) for row in browser.text("#sizes tbody tr")]
     assert [size for size, _, _ in rows] == ["4", "8 (this run)", "≈ 16", "≈ 32"]
@@ -164,11 +160,9 @@ def test_runs_are_compared(browser, tmp_path):
         assert browser.run(f"{cut}.length") == 0 and browser.text("#table .run")[0] in names
     room = "document.querySelector('#table .run').clientWidth / document.querySelector('#table').clientWidth"
     assert browser.run(room) == 1
-    browser.focus("#run")
-    browser.press("third")
+    browser.focus("#run", "third")
     assert browser.text("#found") == ["24 of 88 groups."]
-    browser.focus(".open")
-    browser.press("\ue007")
+    browser.focus(".open", "\ue007")
     assert browser.text("#group h2")[0].startswith("third, step 6, group ")
     assert browser.run("location.hash").startswith("#run3-step6-")
     browser.press("\ue00c")
@@ -185,8 +179,7 @@ def test_links_lead_to_steps_and_groups(browser, tmp_path):
     assert browser.run("document.querySelector('#group-name a').getAttribute('href')") == "#step12-3"
     following = "matching[matching.findIndex(({step, group}) => step === 12 && group === 3) + 1]"
     expected = browser.run(f"groupLink({following})")
-    browser.focus("#group nav [value='1']")
-    browser.press("\ue007")
+    browser.focus("#group nav [value='1']", "\ue007")
     assert browser.run("location.hash") == expected
     browser.press("\ue00c")
     until(lambda: browser.run("location.hash") == "")
@@ -203,11 +196,9 @@ def test_links_lead_to_steps_and_groups(browser, tmp_path):
         browser.run(f"location.hash = '{odd}'")
         assert browser.run("document.querySelector('dialog').open") is False
     assert browser.driver.get_log("browser") == []
-    browser.focus("#reward summary")
-    browser.press("\ue007")
+    browser.focus("#reward summary", "\ue007")
     until(lambda: browser.text("#reward td a"))
-    browser.focus("#reward td a")
-    browser.press("\ue007")
+    browser.focus("#reward td a", "\ue007")
     until(lambda: browser.run("location.hash") == "#step1" and browser.text("#found") == ["4 of 48 groups."])
 
 
@@ -218,8 +209,7 @@ def test_tables_are_complete_and_can_be_downloaded(browser, tmp_path):
         for step in range(1, 61)
     ]
     browser.open(written(tmp_path, stepped))
-    browser.focus("#rewards summary")
-    browser.press("\ue007")
+    browser.focus("#rewards summary", "\ue007")
     until(lambda: browser.count("#rewards tr") == 61)
     download = let_download(browser, tmp_path / "files")
     name, rows = download("#rewards .download", 61)
@@ -252,8 +242,7 @@ def test_texts_of_completions_keep_their_numbers_lines_and_cards(browser, tmp_pa
         assert browser.run("document.querySelector('#group').scrollWidth <= innerWidth")
         return browser.run("[...document.querySelectorAll('#group article .message')].map(one => one.textContent)")
 
-    browser.focus(".open")
-    browser.press("\ue007")
+    browser.focus(".open", "\ue007")
     assert show(1) == numbers
     heights = browser.run("[...document.querySelectorAll('#group .whole')].map(one => one.getClientRects().length)")
     assert len(heights) > 59 and {*heights} == {1}

@@ -22,32 +22,27 @@ def test_filters_and_groups_by_keyboard(browser, tmp_path):
     browser.open(written(tmp_path, stepped))
     shown = "#table tbody .open"
     assert browser.text(shown) == ["3", "1", "2"]  # live groups first, those with the largest spread before others
-    browser.focus(shown)
-    browser.press("\ue015", "\ue007")  # down, Enter
+    browser.focus(shown, "\ue015", "\ue007")  # down, Enter
     assert (
         browser.text("#group h2") == ["Step 1, group 0 live"]
         and browser.text("#group .message")[0] == "What is 1 + 1?"
     )
     assert browser.text("#group h3")[2:] == ["Completion 1", "Completion 2"]
     assert browser.text("#group .chip")[0] == "▲ advantage +0.50" and "first text" in browser.text("#group article")[0]
-    browser.focus("#group nav button")
-    browser.press("\ue007")  # Previous
+    browser.focus("#group nav button", "\ue007")  # Previous
     assert browser.text("#group h2") == ["Step 3, group 0 live"]
-    browser.focus("#group nav [value='1']")
-    browser.press("\ue007", "\ue007")  # Next, twice: the order of the table
+    browser.focus("#group nav [value='1']", "\ue007", "\ue007")  # Next, twice: the order of the table
     assert browser.text("#group h2") == ["Step 2, group 0 failed"]
     browser.press("\ue00c")  # Escape
     assert browser.run("document.querySelector('dialog').open") is False
     assert browser.run("document.activeElement.className") == "open"
-    browser.focus("#order")
-    browser.press("new")
+    browser.focus("#order", "new")
     assert browser.text(shown) == ["3", "2", "1"]
     for selector, keys, steps in [
         ("#outcome", "live", ["3", "1"]), ("#bound", "1", ["1"]), ("#last", "2", ["1"]), ("#search", "FIRST", ["1"]),
         ("#search", "three", []),
     ]:  # fmt: skip
-        browser.focus(selector)
-        browser.press(keys)
+        browser.focus(selector, keys)
         assert browser.text(shown) == steps
     assert browser.text("#found") == ["0 of 3 groups."]
     browser.assert_sound()
@@ -68,14 +63,12 @@ def test_text_of_a_model_is_shown_and_does_not_run(browser, tmp_path):
     assert first == EVIL and second.startswith("It begins here, <script>document.title")
     assert " […] " in second and second.endswith("So the answer is \\boxed{7}.") and len(second) < 300
     shown = "[...document.querySelectorAll('#group .message')].map(one => one.textContent)"
-    browser.focus(".open")
-    browser.press("\ue007")
+    browser.focus(".open", "\ue007")
     assert browser.run(shown) == [EVIL, EVIL, "\\ud800"]
     legend = browser.run("[...document.querySelectorAll('#rewards .legend button')].map(name => name.textContent)")
     assert legend[0].startswith("<script>document") and legend[1:] == ["<b>bold</b>", "__proto__"]
     browser.press("\ue00c")
-    browser.focus("#examples article:last-child a")
-    browser.press("\ue007")
+    browser.focus("#examples article:last-child a", "\ue007")
     until(lambda: "".join(browser.text("#group h2")).startswith("Step 30, group 0"))
     assert browser.run(shown) == [EVIL, long] and browser.text("#group article h3") == ["Completion 1 × 2"]
     assert browser.driver.title == f"{tmp_path.name} – training report"
@@ -101,8 +94,7 @@ def test_turns_are_folded_in_order_and_unfold(browser, tmp_path):
     ]
     one = record({"boxed": [1.0, 0.0]}, prompt=[{"role": "user", "content": "2 + 3?"}], completions=[turns, odd])
     browser.open(written(tmp_path, [(1, one)]), 360)
-    browser.focus(".open")
-    browser.press("\ue007")
+    browser.focus(".open", "\ue007")
     first = "document.querySelector('#group article')"
     kinds = browser.run(f"[...{first}.querySelectorAll('.tool')].map(one => one.className + ' ' + one.open)")
     assert kinds == [f"tool {kind} false" for kind in ("call", "call", "result", "error", "call", "result")]
@@ -113,14 +105,12 @@ def test_turns_are_folded_in_order_and_unfold(browser, tmp_path):
     assert browser.run(f"{first}.querySelector('.call .message').textContent") == '{"a": 2, "b": 3}'
     counted = browser.run(f"[...{first}.querySelectorAll('dt, dd')].map(one => one.textContent)")
     assert counted[-4:] == ["calls", "3", "errors", "1"]
-    browser.focus("#group .tool summary")
-    browser.press("\ue007")
+    browser.focus("#group .tool summary", "\ue007")
     assert browser.run("document.querySelector('#group .tool').open") is True
     assert browser.driver.title == f"{tmp_path.name} – training report"
     assert browser.count("img, #group script") == 0
     browser.press("\ue00c")
-    browser.focus("#search")
-    browser.press("NOW")  # names are searched, too
+    browser.focus("#search", "NOW")  # names are searched, too
     assert browser.text("#found") == ["1 group."]
     browser.assert_sound()
 
@@ -140,8 +130,7 @@ def test_turns_are_folded_in_order_and_unfold(browser, tmp_path):
 )
 def test_odd_runs_have_a_page(browser, tmp_path, stepped):
     browser.open(written(tmp_path, stepped), 360).assert_sound()
-    browser.focus(".open")
-    browser.press("\ue007")
+    browser.focus(".open", "\ue007")
     assert browser.text("#group h2")[0].startswith(f"Step {stepped[-1][0]}, group 0")
     browser.assert_sound()
 
@@ -153,8 +142,7 @@ def test_a_run_of_the_trainer_has_a_page(browser, config, problems, tmp_path):
     assert shares == [
         sum(line["outcome"] == "live" for line in lines if line["step"] == step) / 2 for step in (1, 2, 3)
     ]
-    browser.focus(".open")
-    browser.press("\ue007")
+    browser.focus(".open", "\ue007")
     first = max(lines, key=lambda line: (line["outcome"] == "live", line["spread"], line["step"], line["group"]))
     assert browser.text("#group .message")[0] == first["prompt"][-1]["content"]
 
@@ -188,8 +176,7 @@ def test_the_latest_report_of_a_run_that_goes_on_is_shown_at_the_same_place(brow
     assert browser.text("#found") == ["240 groups."]
     assert browser.text("#anomalies summary") == ["✓ 11 checks passed"]
     assert not any(browser.text("#anomalies details li"))
-    browser.focus("#anomalies summary")
-    browser.press("\ue007")
+    browser.focus("#anomalies summary", "\ue007")
     until(lambda: any(browser.text("#anomalies details li")))
     passed = browser.text("#anomalies details li")
     assert len(passed) == 11 and "No reward rises while boxed falls or stays." not in passed

@@ -71,15 +71,15 @@ def test_the_signal_is_that_of_the_trainer():
     values = [[[None if one != one else one for one in row] for row in group] for group in scores.tolist()]
     stepped = [(1, record(dict(zip("abc", zip(*rows, strict=True), strict=True)), weights=weights)) for rows in values]
     expected = compute_signal(scores, torch.tensor([*weights.values()])).tolist()
-    assert [summed(stepped).points.signal(name).item() for name in "abc"] == pytest.approx(expected)
+    assert summed(stepped).points[[f"groups/signal/{name}" for name in "abc"]].to_numpy()[0] == pytest.approx(expected)
 
 
 def test_a_long_run_has_few_points_and_the_same_sums():
     one = record({"boxed": [1, 0]})
     run = summed((step, one) for step in range(1, 1025))
-    assert run.points.steps == [[at, at + 15] for at in range(1, 1024, 16)]
-    assert MAX_POINTS / 2 < len(run.points.steps) <= MAX_POINTS
-    assert {*run.points.get("count", "reward")} == {16} and {*run.points.get("mean", "rewards/boxed/mean")} == {0.5}
+    assert run.points[["first", "last"]].to_numpy().tolist() == [[at, at + 15] for at in range(1, 1024, 16)]
+    assert MAX_POINTS / 2 < len(run.points) <= MAX_POINTS
+    assert {*run.points["completions"]} == {32} and {*run.points["rewards/boxed/mean"]} == {0.5}
 
 
 def test_the_outcome_is_the_reward_that_the_run_named():

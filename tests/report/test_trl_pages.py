@@ -69,8 +69,7 @@ def test_a_run_of_trl_has_its_log_and_the_groups_of_its_tables(trained, tmp_path
 def test_its_page_is_sound_with_tables_and_without(browser, trained, tmp_path, width):
     browser.open(trained[0], width).assert_sound()
     assert browser.text("#table .open") and browser.text("#kinds h2") and browser.text("#signal h2")
-    browser.focus(".open")
-    browser.press("\ue007")
+    browser.focus(".open", "\ue007")
     assert "boxed × 0.25" in browser.text("#group article")[0]
     shutil.copytree(f"{trained[0]}/checkpoint-4", tmp_path / "checkpoint-4")
     browser.open(tmp_path, width).assert_sound()

@@ -154,9 +154,6 @@ def test_a_planted_exploit_is_named_within_20_steps(tmp_path):
     trainer.train()
     parted = [entry for entry in trainer.state.log_history if "groups/parted" in entry]
     assert parted[0]["step"] <= 40 and abs(parted[0]["groups/parted"] - 21) <= 10
-    summary = Summary(args.output_dir)
-    for record in read_records(args.output_dir):
-        summary.add(record)
-    page = summary.describe()
+    page = Summary(args.output_dir).describe()
     (warning,) = (one for one in page["anomalies"] if one["title"] == "The total reward rises while boxed does not")
     assert f"at about step {parted[0]['groups/parted']:.0f}." in warning["details"] and "checked" in warning["details"]

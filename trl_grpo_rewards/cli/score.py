@@ -19,8 +19,8 @@ from ..batch import TRAINER_DATA
 from ..expressions import Reward
 from ..files import replace_file
 from ..function_rewards import find_functions
-from ..records.files import Group, match_files, read_groups
-from ..records.rescoring import Difference, ScoredGroup, Tally, rescore
+from ..records.files import Group, list_parts, read_groups
+from ..records.rescoring import ScoredGroup, Tally, rescore
 from ..records.runs import RUN_FILE, read_run
 from ..scores import format_score
 from ..texts import completion_text, prompt_text
@@ -132,22 +132,22 @@ def main(arguments: Sequence[str]) -> None:
             old = read_rewards(args, args.against) if args.against else None
             for contact in [*list_contacts(rewards), *(list_contacts(old) if old else ())]:
                 print(console.make_printable(contact), file=sys.stderr)
-            found = describe_scores(*score(args, rewards, old))
+            found = describe_scores(score(args, rewards, old))
     if args.json:
         console.print_json({"expression": str(rewards), "against": None if old is None else str(old), **found})
     else:
         print(summarize_scores(found, has_details=args.details))
 
 
-def score(args: argparse.Namespace, rewards: Reward, old: Reward | None) -> tuple[Tally, Difference | None]:
+def score(args: argparse.Namespace, rewards: Reward, old: Reward | None) -> Tally:
     """Score all completions, write the rows if `--out` is set, and return the statistics."""
     if args.out and (
-        args.out.is_dir() or args.out.resolve() in {one.resolve() for one, _ in match_files(args.out.parent)}
+        args.out.is_dir() or args.out.resolve() in {one.resolve() for one in list_parts(args.out.parent)}
     ):
         raise ValueError(
             f"--out must be a new file, but '{args.out}' is a folder or has group records. Choose another one."
         )
-    tally, difference = Tally(), Difference() if old else None
+    tally = Tally()
     groups = read_groups(args.completions)
     first = [*itertools.islice(groups, 1)]
     for function in itertools.chain(*(find_functions(one) for one in (rewards, old) if one)):
@@ -162,28 +162,24 @@ def score(args: argparse.Namespace, rewards: Reward, old: Reward | None) -> tupl
         out = stack.enter_context(replace_file(args.out)) if args.out else None  # it may be the file that is read
         bar = stack.enter_context(tqdm(unit=" rows", disable=None))
         for scored, before in zip(rescore(rewards, groups), scored_by_old, strict=False):
-            tally.add(scored)
-            if difference is not None and before is not None:
-                difference.add(scored, before)
+            tally.add(scored, before)
             if out is not None:
                 out.writelines(format_row(scored, row) for row in range(scored.group.size))
             bar.update(scored.group.size)
         if not tally.groups:
             raise ValueError(f"'{args.completions}' has no completions. Choose a run that has sampled some.")
-    return tally, difference
+    return tally
 
 
-def describe_scores(tally: Tally, difference: Difference | None) -> dict[str, Any]:
+def describe_scores(tally: Tally) -> dict[str, Any]:
     """Return the statistics with stable keys, for JSON."""
     surprising = sorted((entry for entry in tally.surprising if entry[0] > 0), key=lambda entry: -entry[0])
-    changed = difference and {
-        "equal": difference.equal,
-        "more": difference.up,
-        "less": difference.down,
-        "dead_groups": difference.dead,
+    changed = {
+        **{way: tally.changes[way] for way in ("equal", "more", "less")},
+        "dead_groups": tally.dead_before,
         "examples": [
             {"before": then, "now": now, **describe_row(scored.group, row)}
-            for then, now, scored, row in itertools.chain(*difference.examples.values())
+            for then, now, scored, row in itertools.chain(*tally.examples.values())
         ],
     }
     return {
@@ -195,7 +191,7 @@ def describe_scores(tally: Tally, difference: Difference | None) -> dict[str, An
             {"surprise": surprise, "total": scored.totals[row], **describe_row(scored.group, row)}
             for surprise, _, row, scored in surprising
         ],
-        "difference": changed,
+        "difference": changed if tally.changes else None,
     }
 
 

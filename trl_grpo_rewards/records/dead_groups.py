@@ -25,33 +25,20 @@ class Rule(NamedTuple):
     unscored: str = "term"  # a None next to a score counts as 0 ("term"), or leaves the completion out ("row")
 
 
-def has_dead_scores(
-    dead_by: str,
-    tolerance: float,
-    *,
+def find_kind(
+    rule: Rule,
     totals: Sequence[float | None],
     outcomes: Sequence[float | None],
-    scores: Sequence[Sequence[float | None]],
-    weights: Sequence[float],
-) -> bool:
-    """Return whether no list of scores that decides has a spread. `scores` has one list for each reward."""
+    scores: Sequence[Sequence[float | None]] = (),
+    weights: Sequence[float] = (),
+) -> GroupKind:
+    """Return the kind of a group. `scores` has one list for each reward."""
     deciding = {
         "total": [totals],
         "outcome": [outcomes],
         "each": [mine for mine, weight in zip(scores, weights, strict=True) if weight != 0],
-    }[dead_by]
-    return all(is_dead(mine, tolerance) for mine in deciding)
-
-
-def is_dead(rewards: Sequence[float | None], tolerance: float = DEFAULT_TOLERANCE) -> bool:
-    """Whether the rewards of a group are all equal, or fewer than two of them are scored (not None and not NaN)."""
-    known = drop_unscored(rewards)  # the standard deviation of equal float32 rewards, such as 0.7, may be above 0
-    return len(known) < 2 or max(known) - min(known) <= tolerance
-
-
-def kind_of_group(dead: bool, totals: Sequence[float | None], outcomes: Sequence[float | None]) -> GroupKind:
-    """Return the kind of a group: by its outcomes, or unscored if it is dead with fewer than two totals."""
-    if not dead:
+    }[rule.dead_by]
+    if not all(is_dead(mine, rule.tolerance) for mine in deciding):
         return "live"
     if len(drop_unscored(totals)) < 2:
         return "unscored"
@@ -59,6 +46,17 @@ def kind_of_group(dead: bool, totals: Sequence[float | None], outcomes: Sequence
     if known and min(known) >= 1:
         return "solved"
     return "failed" if known and max(known) <= 0 else "flat"
+
+
+def find_kind_alone(outcomes: Sequence[float | None], tolerance: float) -> GroupKind:
+    """Return the kind that a group would have if the outcome reward were the only one."""
+    return find_kind(Rule(tolerance=tolerance), outcomes, outcomes)
+
+
+def is_dead(rewards: Sequence[float | None], tolerance: float = DEFAULT_TOLERANCE) -> bool:
+    """Whether the rewards of a group are all equal, or fewer than two of them are scored (not None and not NaN)."""
+    known = drop_unscored(rewards)  # the standard deviation of equal float32 rewards, such as 0.7, may be above 0
+    return len(known) < 2 or max(known) - min(known) <= tolerance
 
 
 def count_lessons(kinds: Sequence[GroupKind], by_outcome: Sequence[GroupKind]) -> dict[GroupKind, int]:

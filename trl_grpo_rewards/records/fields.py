@@ -9,10 +9,11 @@ import hashlib
 import json
 import math
 import re
-import struct
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NamedTuple, get_args
+
+import numpy as np
 
 from .dead_groups import DeadBy, GroupKind
 
@@ -40,24 +41,15 @@ def copy_as_json(value: Any) -> tuple[Any, bool]:
     copier = Copier()
     try:
         return copier.copy(value, MAX_LEVELS), copier.is_same
-    except ValueTooLarge:
-        return name_type(value), False
-
-
-def name_type(value: Any) -> str:
-    return f"<{type(value).__name__}>"
-
-
-class ValueTooLarge(Exception):
-    """Raised when a value has more than [`MAX_SIZE`] characters."""
+    except OverflowError:
+        return f"<{type(value).__name__}>", False
 
 
 class Copier:
-    """Copies one value. It calls no method that a subclass may have changed."""
+    """Copies one value. It calls no method that a subclass may have changed. Raises `OverflowError` above [`MAX_SIZE`]."""
 
     def __init__(self) -> None:
-        self.is_same = True
-        self.size = 0
+        self.is_same, self.size = True, 0
 
     def copy(self, value: Any, levels: int) -> Any:
         kind = type(value)
@@ -69,24 +61,18 @@ class Copier:
             number = float.__float__(value)
             return number if math.isfinite(number) else self._replace(json.dumps(number))
         if issubclass(kind, str):
-            return self._copy_text(str.__str__(value))
+            text = str.__str__(value)
+            readable = text.encode(errors="backslashreplace").decode()  # instead of half of a surrogate pair
+            return self._count(text, len(text)) if readable == text else self._replace(readable)
         if issubclass(kind, dict) and levels:
-            self._count(ITEM_SIZE * dict.__len__(value))
-            return {self._name(key, levels - 1): self.copy(item, levels - 1) for key, item in dict.items(value)}
+            items = self._count(dict.items(value), ITEM_SIZE * dict.__len__(value))
+            return {self._name(key, levels - 1): self.copy(item, levels - 1) for key, item in items}
         if issubclass(kind, (list, tuple)) and levels:
             base = list if issubclass(kind, list) else tuple
             self.is_same &= base is list
-            self._count(ITEM_SIZE * base.__len__(value))
-            return [self.copy(item, levels - 1) for item in base.__iter__(value)]
-        return self._replace(name_type(value))
-
-    def _copy_text(self, text: str) -> str:
-        self._count(len(text))
-        try:
-            text.encode()
-        except UnicodeEncodeError:  # half of a surrogate pair, which other programs cannot read
-            return self._replace(text.encode(errors="backslashreplace").decode())
-        return text
+            items = self._count(base.__iter__(value), ITEM_SIZE * base.__len__(value))
+            return [self.copy(item, levels - 1) for item in items]
+        return self._replace(f"<{kind.__name__}>")
 
     def _name(self, key: Any, levels: int) -> str:
         """Return the text for a key of a dict."""
@@ -94,15 +80,15 @@ class Copier:
         name = self.copy(key, levels)
         return name if isinstance(name, str) else json.dumps(name)
 
-    def _replace(self, text: str) -> str:
+    def _replace(self, text: str) -> Any:
         self.is_same = False
-        self._count(len(text))
-        return text
+        return self._count(text, len(text))
 
-    def _count(self, size: int) -> None:
+    def _count(self, value: Any, size: int) -> Any:
         self.size += size
         if self.size > MAX_SIZE:
-            raise ValueTooLarge
+            raise OverflowError
+        return value
 
 
 class Completion(NamedTuple):
@@ -116,8 +102,7 @@ class Completion(NamedTuple):
     logged: dict[str, Any]  # by rewards, by the name of the column
 
 
-@dataclass(slots=True)
-class CompletionFields:
+class CompletionFields(NamedTuple):
     """What a record says about one completion."""
 
     group: dict[str, Any]  # the same for all completions of a group
@@ -134,9 +119,11 @@ def describe_completions(
     last, group = None, dict[str, Any]()
     columns: dict[str, Any] = {}  # pickle sends an object only once, so completions of one prompt share them
     for one in completions:
-        prompts = make_readable(one.prompt), make_readable(one.row.get("prompt"))
+        prompt, asked = prompts = make_readable(one.prompt), make_readable(one.row.get("prompt"))
         if prompts != last:
-            last, group = prompts, describe_prompt(*prompts, has_text)
+            last, group = prompts, {"prompt_id": hash_prompt(prompt)}
+            group |= {} if asked is None or asked == prompt else {"dataset_prompt_id": hash_prompt(asked)}
+            group |= {"prompt": prompt} if has_text else {}
         copies = {name: copy_as_json(value) for name, value in one.row.items() if name != "prompt"}
         mine = {name: copy for name, (copy, is_same) in copies.items() if is_same}
         columns = columns if mine == columns else mine
@@ -144,16 +131,10 @@ def describe_completions(
         if has_text:
             own["completions"] = make_readable(one.content)
         if has_ids:
-            own["completion_ids"] = pack_ids(one.ids)
+            own["completion_ids"] = base64.b64encode(np.array(one.ids, "<i4").tobytes()).decode()
         logged = {name: make_readable(value) for name, value in one.logged.items() if has_text and value is not None}
         described.append(CompletionFields(group, columns, logged, own))
     return described
-
-
-def describe_prompt(prompt: Any, asked: Any, has_text: bool) -> dict[str, Any]:
-    """Return what a record says about a prompt. `asked` is the prompt of the dataset."""
-    changed = {} if asked is None or asked == prompt else {"dataset_prompt_id": hash_prompt(asked)}
-    return {"prompt_id": hash_prompt(prompt), **changed, **({"prompt": prompt} if has_text else {})}
 
 
 def describe_groups(completions: list[CompletionFields], scores: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -165,26 +146,25 @@ def describe_groups(completions: list[CompletionFields], scores: list[dict[str, 
 
 def describe_group(completions: list[CompletionFields], scores: dict[str, Any]) -> dict[str, Any]:
     """Return the record of a group."""
-    return {
-        **scores,
-        **merge_columns([one.columns for one in completions]),
-        **merge_logged([one.logged for one in completions]),
-        **completions[0].group,
-        **{name: [one.own[name] for one in completions] for name in completions[0].own},
-    }
+    columns, logged, own = (tabulate(part) for part in list(zip(*completions, strict=True))[1:])
+    shared = {name: values[0] for name, values in columns.items() if all(one == values[0] for one in values)}
+    others = {name: values for name, values in columns.items() if name not in shared}
+    parts = {"row_columns": others, "logged": logged}
+    found = {name: part for name, part in parts.items() if part}
+    return {**scores, "columns": shared, **found, **completions[0].group, **own}
 
 
-def pack_ids(ids: list[int]) -> str:
-    """Return token ids as base64 of little-endian integers of four bytes each."""
-    return base64.b64encode(struct.pack(f"<{len(ids)}i", *ids)).decode()
+def tabulate(rows: Iterable[dict[str, Any]]) -> dict[str, list[Any]]:
+    """Return a list of values for each name, with None for rows without it."""
+    return {name: [row.get(name) for row in rows] for name in dict.fromkeys(chain.from_iterable(rows))}
 
 
 def unpack_ids(ids: str | list[int]) -> list[int]:
-    """Return the token ids of a record, packed by [`pack_ids`], or a list in files of earlier versions."""
+    """Return the token ids of a record, or a list in files of earlier versions."""
     if isinstance(ids, list):
         return ids
-    packed = base64.b64decode(ids)
-    return list(struct.unpack(f"<{len(packed) // 4}i", packed))
+    unpacked: list[int] = np.frombuffer(base64.b64decode(ids), "<i4").tolist()
+    return unpacked
 
 
 def summarize_totals(totals: list[float | None]) -> dict[str, Any]:
@@ -195,20 +175,6 @@ def summarize_totals(totals: list[float | None]) -> dict[str, Any]:
     mean = sum(known) / len(known)
     deviation = math.sqrt(sum((total - mean) ** 2 for total in known) / len(known))
     return {"total": totals, "mean": mean, "std": deviation, "spread": max(known) - min(known)}
-
-
-def merge_columns(columns: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the columns of a group: those that are the same for all rows, and a list for each other one in `row_columns`."""
-    shared = {name: value for name, value in columns[0].items() if all(other.get(name) == value for other in columns)}
-    names = dict.fromkeys(name for row in columns for name in row)  # a row lacks what JSON cannot hold, such as NaN
-    others = {name: [other.get(name) for other in columns] for name in names if name not in shared}
-    return {"columns": shared, **({"row_columns": others} if others else {})}
-
-
-def merge_logged(logged: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return what the rewards logged about the completions of a group: a list for each column, with None for nothing."""
-    names = dict.fromkeys(name for row in logged for name in row)
-    return {"logged": {name: [row.get(name) for row in logged] for name in names}} if names else {}
 
 
 def drop_infinite(values: list) -> list:
@@ -259,20 +225,18 @@ def is_anything(value: Any) -> bool:
     return True
 
 
-REQUIRED: dict[str, Callable[[Any], bool]] = {
-    "step": is_count, "group": is_count, "rewards": is_dict, "columns": is_dict, "prompt_id": is_text,
-}  # fmt: skip
-"""Checks of the fields that every record has."""
+REQUIRED = {"step", "group", "rewards", "columns", "prompt_id"}
+"""The fields that every record has. Readers ignore fields that have no check."""
 
-OPTIONAL: dict[str, Callable[[Any], bool]] = {
+CHECKS: dict[str, Callable[[Any], bool]] = {
+    "step": is_count, "group": is_count, "rewards": is_dict, "columns": is_dict, "prompt_id": is_text,
     "outcome": lambda value: value in get_args(GroupKind),
     "dead_by": lambda value: value in get_args(DeadBy),
     "unscored": lambda value: value in ("term", "row"),
     "outcome_reward": is_text, "dataset_prompt_id": is_text, "prompt": is_prompt, "tolerance": is_number,
-    "mean": is_score, "std": is_score, "spread": is_score, "duplicates": is_count, "weights": is_dict,
-    "row_columns": is_dict, "logged": is_dict,
+    "mean": is_score, "std": is_score, "spread": is_score, "duplicates": is_count, "row_columns": is_dict, "logged": is_dict,
+    "weights": lambda value: is_dict(value) and all(map(is_number, value.values())),
 }  # fmt: skip
-"""Checks of the fields that may be missing. Readers ignore all other fields."""
 
 ROWS: dict[str, Callable[[Any], bool]] = {
     "total": is_score, "advantages": is_score, "lengths": is_count, "truncated": is_score, "completions": is_prompt,
@@ -283,15 +247,13 @@ ROWS: dict[str, Callable[[Any], bool]] = {
 
 def is_record(value: Any) -> bool:
     """Whether readers can read a value as a record: its fields are what they should be, and its lists have one length."""
-    if not isinstance(value, dict) or not all(check(value.get(name)) for name, check in REQUIRED.items()):
+    if not isinstance(value, dict) or not value.keys() >= REQUIRED or ("prompt" in value) != ("completions" in value):
         return False
-    if ("prompt" in value) != ("completions" in value):
-        return False
-    if not all(check(value[name]) for name, check in OPTIONAL.items() if name in value):
+    if not all(check(value[name]) for name, check in CHECKS.items() if name in value):
         return False
     rows: list[tuple[Any, Callable[[Any], bool]]] = [(scores, is_score) for scores in value["rewards"].values()]
     rows += [(value[name], check) for name, check in ROWS.items() if name in value]
     rows += [(one, is_anything) for name in ("row_columns", "logged") for one in value.get(name, {}).values()]
-    return all(map(is_number, value.get("weights", {}).values())) and all(
+    return all(
         isinstance(one, list) and len(one) == len(rows[0][0]) > 0 and all(map(check, one)) for one, check in rows
     )

@@ -8,7 +8,6 @@ import itertools
 import json
 import logging
 import re
-import struct
 import traceback
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from typing import Any
 
 from ..files import open_to_append
 from .dead_groups import Rule
-from .fields import is_record, unpack_ids
+from .fields import is_record, tabulate, unpack_ids
 
 
 FOLDER = "groups"
@@ -47,8 +46,7 @@ class GroupWriter:
         self.folder = Path(output_dir, FOLDER)
         self.first_step = first_step
         self.run, self.part, self.size = 0, 1, 0
-        self.step, self.count = -1, 0
-        self.lost = 0
+        self.step, self.count, self.lost = -1, 0, 0
         self.warned: set[type] = set()
 
     def write(self, step: int, records: Iterable[dict[str, Any]]) -> None:
@@ -59,7 +57,11 @@ class GroupWriter:
             self.step, self.count = step, 0
         first, lines = self.count, self._encode(records)
         try:
-            self._append(lines)
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self.run = self.run or max(map(number_run, list_parts(self.folder)), default=0) + 1
+            self.size = append_lines(self.folder / f"{self.run:04d}-{self.part:04d}.jsonl", self.size, lines)
+            if self.size >= MAX_FILE_SIZE:
+                self.part, self.size = self.part + 1, 0
         except Exception as error:
             self.lost += self.count - first + sum(1 for _ in lines)
             self._warn(
@@ -72,10 +74,11 @@ class GroupWriter:
     def lose(self, groups: int, error: Exception) -> None:
         """Count groups whose records cannot be made."""
         self.lost += groups
+        place = traceback.extract_tb(error.__traceback__)[-1]
         self._warn(
             error,
-            f"The record of a group cannot be made: {type(error).__name__} in {find_place(error)}. Training continues "
-            f"without the records of such groups. Please report this error.",
+            f"The record of a group cannot be made: {type(error).__name__} in {place.name}, line {place.lineno} of "
+            f"{place.filename}. Training continues without the records of such groups. Please report this error.",
         )
 
     def _warn(self, error: Exception, text: str) -> None:
@@ -100,14 +103,6 @@ class GroupWriter:
             self.count += 1
             yield line
 
-    def _append(self, lines: Iterable[bytes]) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        if not self.run:
-            self.run = max((int(match[1]) for _, match in match_files(self.folder)), default=0) + 1
-        self.size = append_lines(self.folder / f"{self.run:04d}-{self.part:04d}.jsonl", self.size, lines)
-        if self.size >= MAX_FILE_SIZE:
-            self.part, self.size = self.part + 1, 0
-
 
 def append_lines(path: Path, size: int, lines: Iterable[bytes]) -> int:
     """Append lines to a file that has this size, apart from an incomplete line of a failed write. Return the new size."""
@@ -118,16 +113,13 @@ def append_lines(path: Path, size: int, lines: Iterable[bytes]) -> int:
         return file.tell()
 
 
-def find_place(error: Exception) -> str:
-    """Return the function that raised an error."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return f"{frames[-1].name}, line {frames[-1].lineno} of {frames[-1].filename}"
+def list_parts(folder: Path) -> list[Path]:
+    """Return the files of records in a folder, in order."""
+    return [file for file in sorted(folder.glob("*-*.jsonl")) if FILE_NAME.fullmatch(file.name) and file.is_file()]
 
 
-def match_files(folder: Path) -> list[tuple[Path, re.Match[str]]]:
-    """Return the files of records in a folder, in order, with the matches of their names."""
-    matches = [(file, FILE_NAME.fullmatch(file.name)) for file in sorted(folder.glob("*-*.jsonl"))]
-    return [(file, match) for file, match in matches if match and file.is_file()]
+def number_run(part: Path) -> int:
+    return int(part.name.partition("-")[0])
 
 
 def find_record_files(source: str | Path) -> list[Path]:
@@ -135,16 +127,13 @@ def find_record_files(source: str | Path) -> list[Path]:
     source = Path(source)
     if source.is_file():
         return [source]
-    files = [file for file, _ in match_files(source) or match_files(source / FOLDER)]
+    files = list_parts(source) or list_parts(source / FOLDER)
     if not files:
-        names = sorted(child.name for child in source.iterdir()) if source.is_dir() else []
-        listed = (
-            f"found: {', '.join(names[:10]) or 'nothing'}" if source.is_dir() else "there is no such file or folder"
-        )
+        names = sorted(child.name for child in source.iterdir())[:10] if source.is_dir() else []
+        listed = f"found: {', '.join(names) or 'nothing'}" if source.is_dir() else "there is no such file or folder"
         raise FileNotFoundError(
-            f"There are no group records in '{source}' ({listed}). Pass the "
-            f"output_dir of a run of FilteredGRPOTrainer, which writes them unless group_records=False, or one of its "
-            f"files {FOLDER}/*.jsonl."
+            f"There are no group records in '{source}' ({listed}). Pass the output_dir of a run of FilteredGRPOTrainer, "
+            f"which writes them unless group_records=False, or one of its files {FOLDER}/*.jsonl."
         )
     return files
 
@@ -161,7 +150,8 @@ def read_records(source: str | Path) -> Iterator[dict[str, Any]]:
     first_steps: dict[int, int] = {}
     for _, _, place in read_lines(files):
         if place:
-            first_steps[place[0]] = min(first_steps.get(place[0], place[1]), int(place[2]))
+            run, _, first = place
+            first_steps[run] = min(first_steps.get(run, first), first)
     count, damaged = 0, []
     for name, line, place in read_lines(files):
         if place and any(first <= place[1] for run, first in first_steps.items() if run > place[0]):
@@ -172,11 +162,10 @@ def read_records(source: str | Path) -> Iterator[dict[str, Any]]:
         else:
             damaged.append(name)
     if count and damaged:  # an error says that there is no record
-        named = ", ".join(damaged[:MAX_NAMED])
         more = f" and {len(damaged) - MAX_NAMED} more" if len(damaged) > MAX_NAMED else ""
         logger.warning(
-            f"{len(damaged)} line(s) of {str(source)!r} are not complete records and are skipped: {named}{more}. A killed run "
-            f"may leave one."
+            f"{len(damaged)} line(s) of {str(source)!r} are not complete records and are skipped: "
+            f"{', '.join(damaged[:MAX_NAMED])}{more}. A killed run may leave one."
         )
 
 
@@ -201,7 +190,7 @@ def decode_record(line: bytes) -> dict[str, Any] | None:
         if "completion_ids" in record:
             record["completion_ids"] = list(map(unpack_ids, record["completion_ids"]))
         return record
-    except (ValueError, TypeError, RecursionError, struct.error):
+    except (ValueError, TypeError, RecursionError):
         return None
 
 
@@ -224,22 +213,24 @@ def read_groups(source: str | Path) -> Iterator[Group]:
     source = Path(source)
     if source.suffix == ".parquet":
         return group_rows(read_parquet(source), source)
-    if source.is_file() and "completion" in read_first_line(source):
+    if source.is_file() and has_completions(source):
         return group_rows(read_json_lines(source), source)
     return (record_to_group(record, source) for record in read_records(source))
 
 
-def read_first_line(source: Path) -> dict[str, Any]:
+def has_completions(source: Path) -> bool:
+    """Whether the lines of a file are completions, and not records. Raise an error if they are neither."""
     with source.open(encoding="utf-8") as lines:
         line = next(lines, "")
     try:
         found = json.loads(line)
-        if isinstance(found, dict) and {"completion", "completions", "lengths"} & {*found}:
-            return found
     except ValueError:
         found = None
+    names = [*found] if isinstance(found, dict) else []
+    if {"completion", "completions", "lengths"} & {*names}:
+        return "completion" in names
     problem = f"begins with {line[:80]!r}, which is not a completion"
-    if isinstance(found, dict) and found:
+    if names:
         problem = f"has no 'completion', but {', '.join(map(repr, found))}"
     raise ValueError(
         f"'{source}' {problem}. Pass group records, a .parquet table from TRL, or lines of JSON such as "
@@ -272,15 +263,13 @@ def group_rows(rows: Iterable[dict[str, Any]], source: Path) -> Iterator[Group]:
     for number, ((step, prompt), iterator) in enumerate(groups):
         members = list(iterator)
         if any("completion" not in row for row in members):
-            raise ValueError(
-                f"In '{source}', group {number} has a row without 'completion'; it has {', '.join(members[0])}."
-                f" Add the completion."
-            )
-        others = dict.fromkeys(name for row in members for name in row if name not in ("prompt", "completion"))
-        columns = {name: [row.get(name) for row in members] for name in others}
-        columns["completions"] = [row["completion"] for row in members]
-        prompts = {} if prompt is None else {"prompts": [prompt] * len(members)}
-        yield Group(columns | prompts, step if isinstance(step, int) else None)
+            listed = ", ".join(members[0])
+            raise ValueError(f"Group {number} of '{source}' has a row without 'completion'; it has {listed}. Add it.")
+        columns: dict[str, list[Any]] = {"prompt": [None], **tabulate(members)}
+        columns["completions"], prompts = columns.pop("completion"), columns.pop("prompt")
+        if prompt is not None:
+            columns["prompts"] = prompts
+        yield Group(columns, step if isinstance(step, int) else None)
 
 
 def record_to_group(record: dict[str, Any], source: Path) -> Group:

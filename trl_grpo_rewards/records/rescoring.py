@@ -2,18 +2,19 @@
 
 import asyncio
 import heapq
-import struct
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from ..expressions import Reward, find_first_outcome, score_known_groups
 from ..scores import Score
-from .dead_groups import has_dead_scores
+from .dead_groups import find_kind
 from .files import Group
 
 
@@ -37,27 +38,20 @@ class ScoredGroup:
     @property
     def is_dead(self) -> bool:
         """Whether the group would be dead under these rewards, by the rule of its run and in TRL's precision."""
-        rule, weights = self.group.rule, self.rewards.weights
-        scores = [[round_to_float32(score) for score in mine] for mine in self.scores.values()]
-        totals = [round_to_float32(total) for total in self.totals]
-        left_out = [total is None for total in totals]
-        if rule.unscored == "row":
-            left_out = [
-                any(score is None and weight != 0 for score, weight in zip(row, weights, strict=True))
-                for row in zip(*scores, strict=True)
-            ]
-        scores = [leave_out(mine, left_out) for mine in scores]
-        totals = leave_out(totals, left_out)
-        names = [*self.scores]
+        rule, weights, names = self.group.rule, self.rewards.weights, [*self.scores]
+        scores, totals = to_float32([*self.scores.values()]), to_float32(self.totals)
+        missing = np.isnan(scores) & (np.array(weights) != 0)[:, None]
+        left_out = missing.any(0) if rule.unscored == "row" else np.isnan(totals)
+        scores[:, left_out] = totals[left_out] = np.nan
         is_named = rule.outcome_reward in names
         outcome = names.index(rule.outcome_reward) if is_named else find_first_outcome(self.rewards.rewards, weights)
-        return has_dead_scores(
-            rule.dead_by, rule.tolerance, totals=totals, outcomes=scores[outcome], scores=scores, weights=weights
-        )
+        found = totals.tolist(), scores[outcome].tolist(), scores.tolist()
+        return find_kind(rule, *found, weights) != "live"
 
 
-def leave_out(scores: list[Score], left_out: list[bool]) -> list[Score]:
-    return [None if out else score for score, out in zip(scores, left_out, strict=True)]
+def to_float32(scores: Sequence[Any]) -> np.ndarray:
+    """Return scores in the precision of TRL's tensors, with NaN for None."""
+    return np.array(scores, dtype=np.float32)
 
 
 def rescore(rewards: Reward, groups: Iterable[Group]) -> Iterator[ScoredGroup]:
@@ -102,41 +96,51 @@ async def score_async(reward: Reward, groups: list[Group]) -> list[tuple[list[Sc
 
 @dataclass
 class Tally:
-    """Statistics of all groups, which are added one by one."""
+    """Statistics of all groups, which are added one by one, also of how their totals differ from those by old rewards."""
 
     scores: dict[str, Counter[Score]] = field(default_factory=dict)  # of each term and of the total
     seconds: dict[str, list[float]] = field(default_factory=dict)
     matches: dict[str, tuple[int, int]] = field(default_factory=dict)  # scores that equal the recorded ones, of all
     groups: int = 0
     dead: int = 0
+    dead_before: int = 0
     surprising: list[tuple[float, int, int, ScoredGroup]] = field(default_factory=list)  # a heap: surprise, group, row
+    changes: Counter[str] = field(default_factory=Counter)  # of rows: "equal", "more" or "less"
+    examples: dict[str, list[tuple[Score, Score, ScoredGroup, int]]] = field(
+        default_factory=lambda: {"more": [], "less": []}
+    )
 
-    def add(self, scored: ScoredGroup) -> None:
+    def add(self, scored: ScoredGroup, old: ScoredGroup | None = None) -> None:
         self.groups += 1
         self.dead += scored.is_dead
         for name, values in [*scored.scores.items(), ("total", scored.totals)]:
             self.scores.setdefault(name, Counter()).update(values)
         for name, seconds in scored.seconds.items():
             self.seconds.setdefault(name, []).append(seconds)
-        for name, values in scored.scores.items():
-            if name in scored.group.recorded:
-                same, seen = self.matches.get(name, (0, 0))
-                same += sum(map(is_recorded, values, scored.group.recorded[name]))
-                self.matches[name] = same, seen + len(values)
+        for name in scored.scores.keys() & scored.group.recorded.keys():
+            now, then = to_float32(scored.scores[name]), np.array(scored.group.recorded[name], dtype=float)
+            same, seen = self.matches.get(name, (0, 0))
+            self.matches[name] = same + int(np.isclose(now, then, 0, 0, equal_nan=True).sum()), seen + len(now)
         for row, surprise in enumerate(measure_surprise(scored.totals)):
             heapq.heappush(self.surprising, (surprise, self.groups, row, scored))
             if len(self.surprising) > MAX_EXAMPLES:
                 heapq.heappop(self.surprising)
+        if old is None:
+            return
+        self.dead_before += old.is_dead
+        ways = [*map(name_change, old.totals, scored.totals)]
+        self.changes.update(ways)
+        for way, examples in self.examples.items():
+            if way in ways and len(examples) < MAX_EXAMPLES:  # one row of a group is enough
+                row = ways.index(way)
+                examples.append((old.totals[row], scored.totals[row], scored, row))
 
 
-def is_recorded(score: Score, recorded: Score) -> bool:
-    """Whether a score equals the recorded one, which has passed through TRL's float32 tensor."""
-    return round_to_float32(score) == recorded
-
-
-def round_to_float32(score: Score) -> Score:
-    """Return the score in the precision of TRL's float32 tensor."""
-    return None if score is None else float(struct.unpack("f", struct.pack("f", score))[0])
+def name_change(before: Score, now: Score) -> str:
+    """Return how a total has changed. None is lower than any."""
+    if before == now or (before is not None and now is not None and abs(now - before) <= 1e-9):
+        return "equal"
+    return "more" if before is None or (now is not None and now > before) else "less"
 
 
 def measure_surprise(totals: list[Score]) -> list[float]:
@@ -146,32 +150,3 @@ def measure_surprise(totals: list[Score]) -> list[float]:
         return [0.0] * len(totals)
     whole = sum(known)
     return [0.0 if total is None else abs(total - (whole - total) / (len(known) - 1)) for total in totals]
-
-
-@dataclass
-class Difference:
-    """The differences between old and new rewards. Groups are added one by one."""
-
-    rows: int = 0
-    equal: int = 0  # rows with the same total
-    dead: int = 0  # groups under the old rewards
-    groups: int = 0
-    up: int = 0  # rows with a higher total under the new rewards; None is lower than any
-    down: int = 0
-    examples: dict[str, list[tuple[Score, Score, ScoredGroup, int]]] = field(
-        default_factory=lambda: {"up": [], "down": []}
-    )
-
-    def add(self, new: ScoredGroup, old: ScoredGroup) -> None:
-        self.groups += 1
-        self.dead += old.is_dead
-        for row, (now, then) in enumerate(zip(new.totals, old.totals, strict=True)):
-            self.rows += 1
-            if now == then or (now is not None and then is not None and abs(now - then) <= 1e-9):
-                self.equal += 1
-                continue
-            way = "up" if (now is not None and (then is None or now > then)) else "down"
-            setattr(self, way, getattr(self, way) + 1)
-            is_seen = any(group is new for *_, group, _ in self.examples[way])  # one row of a group is enough
-            if len(self.examples[way]) < MAX_EXAMPLES and not is_seen:
-                self.examples[way].append((then, now, new, row))

@@ -5,15 +5,16 @@ import logging
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..files import replace_file
-from .dead_groups import is_dead, kind_of_group
+from .dead_groups import Rule, find_kind
 from .fields import drop_infinite, hash_prompt, is_number, is_record, make_readable, summarize_totals
-from .files import FOLDER, Group, append_lines, match_files, read_groups
+from .files import FOLDER, Group, append_lines, list_parts, read_groups
 
 
 logger = logging.getLogger(__name__)
@@ -28,29 +29,35 @@ MAX_RUN_SIZE = 64 << 20
 """Largest size of the file that is read, in bytes."""
 
 
-def write_run(output_dir: str | Path, run: dict[str, Any]) -> None:
-    """Write the description of a run. A disk that is full or read-only is reported, and training goes on."""
-    path = Path(output_dir, RUN_FILE)
+@contextmanager
+def report_failure(what: str, path: Path, warned: set[Path]) -> Iterator[None]:
+    """Report once that something cannot be written to a file, such as on a full disk. Training goes on."""
     try:
+        yield
+    except Exception as error:  # options, columns and what rewards log may be anything
+        if path not in warned:
+            logger.warning(
+                f"The {what} of the run cannot be written to '{path}': {error}. Training continues without it, and what "
+                f"comes later is tried again. Check the disk and the folder."
+            )
+        warned.add(path)
+
+
+def write_run(output_dir: str | Path, run: dict[str, Any]) -> None:
+    """Write the description of a run."""
+    path = Path(output_dir, RUN_FILE)
+    with report_failure("description", path, set()):
         path.parent.mkdir(parents=True, exist_ok=True)
         with replace_file(path) as file:
             file.write(json.dumps(run, indent=2, default=str) + "\n")
-    except Exception as error:  # options and columns may be anything
-        logger.warning(
-            f"The description of the run cannot be written to '{path}': {error}. Training continues without it. Check the "
-            f"disk and the folder."
-        )
 
 
 def read_run(source: str | Path) -> dict[str, Any] | None:
     """Return the description of a run, or None if there is none. `source` is as for `read_records`."""
     file = find_run_folder(source) / RUN_FILE
-    try:
-        if not file.is_file() or file.stat().st_size > MAX_RUN_SIZE:  # it may be a pipe
-            return None
-        run = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+    if not file.is_file() or file.stat().st_size > MAX_RUN_SIZE:  # it may be a pipe
         return None
+    run = decode(read_text(file))
     return run if is_description(run) else None
 
 
@@ -75,12 +82,12 @@ def is_description(run: Any) -> bool:
 def list_facts(run: dict[str, Any], log: Iterable[dict[str, Any]] = ()) -> dict[str, str]:
     """Return what a reader should know about a run: the values of its description and what its log says, by their titles."""
     options, job, dataset, versions = (run.get(name) or {} for name in ("options", "job", "dataset", "versions"))
-    parts = [dataset.get("name"), dataset.get("config"), dataset.get("split")]
+    names = " ".join(str(dataset[part]) for part in ("name", "config", "split") if dataset.get(part))
     rows = f"{count:,} rows" if isinstance(count := dataset.get("rows"), int) else ""
     facts = {
         "Rewards": run.get("rewards"),
         "Model": run.get("model"),
-        "Dataset": ", ".join(filter(None, [" ".join(str(part) for part in parts if part), rows])),
+        "Dataset": ", ".join(filter(None, [names, rows])),
         "System prompt": job.get("system_prompt"),
         "Learning rate": options.get("learning_rate"),
         "Seed": options.get("seed"),
@@ -96,23 +103,24 @@ def describe_savings(log: Iterable[dict[str, Any]], is_once: bool) -> str:
     if not (shares := sum_tokens(log)):
         return ""
     needed, computed, skipped = shares
+    packed = round(1 - skipped - computed, 2) + 0.0
     return (
         f"The passes over the model computed {computed:.0%} of the tokens of TRL's batches; {needed:.0%} were needed"
-        f"{', each prompt once' if is_once else ''}. Skipping dead groups saved {skipped:.0%}, and packing {round(1 - skipped - computed, 2) + 0.0:.0%}."
+        f"{', each prompt once' if is_once else ''}. Skipping dead groups saved {skipped:.0%}, and packing {packed:.0%}."
     )
 
 
 def sum_tokens(log: Iterable[dict[str, Any]]) -> list[float]:
     """Return the needed, the computed and the skipped tokens as shares of those of TRL's batches, or an empty list."""
-    sums, last = [0.0] * 4, 0
+    sums, last = np.zeros(4), 0
     for entry in log:
-        if isinstance(entry.get("groups/tokens_padded"), (int, float)):
+        if is_number(entry.get("groups/tokens_padded")):
+            names = (f"groups/tokens_{name}" for name in ("needed", "computed", "skipped", "padded"))
+            both = [[entry.get(name), entry.get(f"{name}_without_gradient")] for name in names]
+            counts = [sum(float(value or 0) for value in values if is_number(value)) for values in both]
             # An entry counts for all steps since the last one.
-            steps, last = max(entry["step"] - last, 1), entry["step"]
-            for place, name in enumerate(("needed", "computed", "skipped", "padded")):
-                values = (entry.get(f"groups/tokens_{name}{end}") for end in ("", "_without_gradient"))
-                sums[place] += steps * sum(value for value in values if isinstance(value, (int, float)))
-    return [part / sums[3] for part in sums[:3]] if sums[3] > 0 else []
+            sums, last = sums + max(entry["step"] - last, 1) * np.array(counts, dtype=float), entry["step"]
+    return [] if not sums[3] > 0 else (sums[:3] / sums[3]).tolist()
 
 
 HIDDEN_DIFFERENCES = ("Started", "Learning rate", "Seed", "output_dir", "run_name", "logging_dir", "hub_model_id")
@@ -160,35 +168,21 @@ MAX_LOG_SIZE = 1 << 30
 
 
 class LogWriter:
-    """Writes the log of a run. What cannot be written is reported once, and training goes on."""
+    """Writes the log of a run."""
 
     def __init__(self, output_dir: str | Path) -> None:
-        self.path = Path(output_dir, LOG_FILE)
-        self.size = 0
-        self.has_warned = False
+        self.path, self.size, self.warned = Path(output_dir, LOG_FILE), 0, set[Path]()
 
     def start(self, entries: Iterable[dict[str, Any]]) -> None:
         """Replace the file with the entries of a run up to the checkpoint that it resumes from."""
-        try:
+        with report_failure("log", self.path, self.warned):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with replace_file(self.path) as file:
                 self.size = file.write("".join(encode_entry(entry).decode() + "\n" for entry in entries))
-        except Exception as error:  # rewards log anything
-            self._warn(error)
 
     def write(self, entry: dict[str, Any]) -> None:
-        try:
+        with report_failure("log", self.path, self.warned):
             self.size = append_lines(self.path, self.size, [encode_entry(entry)])
-        except Exception as error:  # rewards log anything
-            self._warn(error)
-
-    def _warn(self, error: Exception) -> None:
-        if not self.has_warned:
-            logger.warning(
-                f"The log of the run cannot be written to '{self.path}': {error}. Training continues, and later "
-                f"entries are tried again. Check the disk and the folder."
-            )
-        self.has_warned = True
 
 
 def encode_entry(entry: dict[str, Any]) -> bytes:
@@ -208,27 +202,30 @@ def list_log_files(source: str | Path) -> list[Path]:
 
 def read_log(source: str | Path) -> list[dict[str, Any]]:
     """Return the entries of a run's log in the order of time: the file of [`LogWriter`], or that of transformers."""
-    log: list[dict[str, Any]] = read_state(source).get("log_history", [])
-    return log
+    return [*read_state(source).get("log_history", ())]
 
 
 def read_state(source: str | Path) -> dict[str, Any]:
     """Return the state that transformers has saved, or just a log as its `log_history`. A file without entries is skipped."""
     for file in list_log_files(source):
-        try:
-            text = file.read_text(encoding="utf-8")
-        except (OSError, ValueError):
-            continue
+        text = read_text(file)
         state = {"log_history": [*map(decode, text.splitlines())]} if file.name == LOG_FILE else decode(text)
         entries = state.get("log_history") if isinstance(state, dict) else None
-        log = [entry for entry in entries if is_entry(entry)] if isinstance(entries, list) else []
-        if log:
+        if log := [entry for entry in entries if is_entry(entry)] if isinstance(entries, list) else []:
             return {**state, "log_history": log}
     return {}
 
 
 def is_entry(value: Any) -> bool:
     return isinstance(value, dict) and isinstance(value.get("step"), int) and value["step"] >= 0
+
+
+def read_text(file: Path) -> str:
+    """Return the text of a file, or nothing if it cannot be read."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return ""
 
 
 def decode(text: str) -> Any:
@@ -245,7 +242,7 @@ EXACT = 1e-4
 
 def has_records(source: Path) -> bool:
     """Whether a folder has group records, or a file may be one of them."""
-    return source.suffix == ".jsonl" if source.is_file() else bool(match_files(source) or match_files(source / FOLDER))
+    return source.suffix == ".jsonl" if source.is_file() else bool(list_parts(source) or list_parts(source / FOLDER))
 
 
 def find_output_dir(source: Path) -> Path:
@@ -271,13 +268,13 @@ def find_run(source: Path) -> Path:
     elif files:
         found = f"'{files[0]}' has no logged step of training, or is cut off"
         remedy = "Train for at least logging_steps steps, or pass an earlier checkpoint."
-    else:
-        children = sorted(source.iterdir()) if source.is_dir() else []
+    elif children := sorted(source.iterdir()) if source.is_dir() else []:
         runs = [one for one in children if one.is_dir() and (has_records(one) or list_log_files(one))]
-        listed = ", ".join(one.name for one in (runs or children)[:10])
-        state = "is neither a log nor a record" if is_other else "is empty" if source.is_dir() else "does not exist"
-        found = f"'{source}' {f'contains {listed}' if listed else state}"
+        found = f"'{source}' contains {', '.join(one.name for one in (runs or children)[:10])}"
         remedy = f"Pass one of these, such as {runs[0]}." if runs else remedy
+    else:
+        state = "is neither a log nor a record" if is_other else "is empty" if source.is_dir() else "does not exist"
+        found = f"'{source}' {state}"
     error = ValueError if files else FileNotFoundError
     raise error(f"A report needs a run of GRPOTrainer or of FilteredGRPOTrainer, but {found}. {remedy}")
 
@@ -334,10 +331,11 @@ def describe_logged_group(
     factors, rows = [weights.get(name, 1.0) for name in scores], [*zip(*scores.values(), strict=True)]
     paid = [sum(map(math.prod, zip(factors, (score or 0.0 for score in row), strict=True))) for row in rows]
     totals = [total if weights and {*row} != {None} else None for total, row in zip(paid, rows, strict=True)]
-    outcomes, dead = next(iter(scores.values()), []), all(map(is_dead, [totals] if weights else scores.values()))
+    outcomes = next(iter(scores.values()), [])
+    rule, known = (Rule(), totals) if weights else (Rule(dead_by="each"), outcomes)
     return {
         "step": entry["step"], "group": place, "prompt_id": hash_prompt(prompts and prompts[0]), "rewards": scores,
         "prompt": prompts[0] if prompts else "", "completions": texts, "weights": weights, "columns": {}, "logged": columns,
-        "outcome": kind_of_group(dead, totals if weights else outcomes, outcomes), "advantages": advantages or totals,
+        "outcome": find_kind(rule, known, outcomes, [*scores.values()], factors), "advantages": advantages or totals,
         "duplicates": sum(texts.count(one) > 1 for one in texts), **summarize_totals(totals),
     }  # fmt: skip

@@ -55,11 +55,14 @@ class Series:
         return len(self.values)
 
     def cut(self, start: int, end: int | None = None) -> "Series":
-        return Series(self.firsts[start:end], self.lasts[start:end], self.values[start:end])
+        return self.take(slice(start, end))
+
+    def take(self, places: Any) -> "Series":
+        return Series(self.firsts[places], self.lasts[places], self.values[places])
 
     def since(self, step: int) -> "Series":
         """Return the part after a step."""
-        return self.cut(int((self.lasts <= step).sum()))
+        return self.take(self.lasts > step)
 
     first = property(lambda self: int(self.firsts[0]))
     last = property(lambda self: int(self.lasts[-1]))
@@ -74,8 +77,7 @@ class Series:
 
     def mean_during(self, other: "Series") -> float:
         """Return the mean in the steps of another series, or NaN."""
-        during = (other.first <= self.lasts) & (self.lasts <= other.last)
-        return Series(self.firsts[during], self.lasts[during], self.values[during]).mean
+        return self.take((other.first <= self.lasts) & (self.lasts <= other.last)).mean
 
     @cached_property
     def trend(self) -> Trend | None:
@@ -98,6 +100,9 @@ class Series:
         place, noise = int(means.argmax()), abs(np.diff(self.values, 2)).mean() * math.sqrt(math.pi / 12)
         least = max(0.05 * abs(self.values).max(), (4 + 40 / count**2) * noise * math.sqrt(2 / width))
         return (self.cut(place, place + width), self.cut(-width)) if means[place] - means[-1] > least else None
+
+    def is_falling(self) -> bool:
+        return bool(self.find_fall() or (self.trend and self.trend.sign < 0))
 
     def find_middle(self, trend: Trend) -> int:
         """Return the step by which the series has made half of its way, as means of a tenth of it say."""
@@ -148,20 +153,14 @@ def build_series(entries: Iterable[dict[str, Any]], name: str, last: int = 0) ->
     return Series(*map(np.array, columns))
 
 
-def read_evaluation(entry: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    """Return the dataset of an evaluation, and its values by their names in training. None for an entry of training."""
-    found = next((match[1] for one in EVALUATION for name in entry if (match := one.fullmatch(name))), None)
-    if found is None or "reward" in entry:
-        return None
-    values = {name.removeprefix(f"{found}_").removeprefix("eval_"): value for name, value in entry.items()}
-    return found.removeprefix("eval").removeprefix("_"), values | {"step": entry["step"]}
-
-
 def list_evaluations(log: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Return the evaluations of each dataset."""
+    """Return the values of the evaluations of each dataset, by their names in training."""
     sets: dict[str, list[dict[str, Any]]] = {}
-    for dataset, values in filter(None, map(read_evaluation, log)):
-        sets.setdefault(dataset, []).append(values)
+    for entry in log:
+        found = next((match[1] for one in EVALUATION for name in entry if (match := one.fullmatch(name))), None)
+        if found is not None and "reward" not in entry:
+            values = {name.removeprefix(f"{found}_").removeprefix("eval_"): value for name, value in entry.items()}
+            sets.setdefault(found.removeprefix("eval").removeprefix("_"), []).append(values | {"step": entry["step"]})
     return sets
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from ..files import replace_file
-from ..records.files import read_records
 from ..records.runs import find_run, list_differences
 from .excerpts import MAX_TEXT, encode_json
 from .summaries import Summary
@@ -52,7 +51,7 @@ def write_page(source: str | Path | Sequence[str | Path], out: Path) -> list[dic
     """Write the page and return the data of each run on it. The arguments and errors are those of `write_report`."""
     sources = [find_run(Path(one)) for one in ([source] if isinstance(source, (str, Path)) else source)]
     check_folder(out)
-    data, groups = describe_page([summarize_run(one, len(sources)) for one in sources])
+    data, groups = describe_page([Summary(one, len(sources)) for one in sources])
     with replace_file(out) as file:
         file.write(render_page(data, groups))
     runs: list[dict[str, Any]] = json.loads(data)["runs"]
@@ -69,28 +68,10 @@ def check_folder(out: Path) -> None:
         )
 
 
-def summarize_run(source: str | Path, runs: int = 1) -> Summary:
-    """Return what the page says about a run. The page shows this number of runs."""
-    summary = Summary(source, runs)
-    if not summary.is_recorded:
-        summary.add_log()
-        return summary
-    for record in read_records(source):
-        summary.add(record)
-    if not summary.excerpts.count:
-        raise ValueError(
-            f"A report needs at least one group, but the files of '{source}' contain no complete record. Choose the "
-            f"folder of a run that trained for at least one step with group_records=True."
-        )
-    return summary
-
-
 def describe_page(summaries: list[Summary]) -> tuple[str, str]:
     """Return the data of the page and the sampled groups of each run, as JSON."""
-    runs, samples = (
-        [summary.describe() for summary in summaries],
-        [summary.excerpts.to_json() for summary in summaries],
-    )
+    runs = [summary.describe() for summary in summaries]
+    samples = [summary.excerpts.to_json() for summary in summaries]
     for run, name, sample in zip(runs, name_runs(summaries), samples, strict=True):
         run |= {"name": name, "shown": len(sample)}
     data = {"runs": runs, "text": MAX_TEXT, "differences": list_differences([one.description for one in summaries])}

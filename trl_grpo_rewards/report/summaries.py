@@ -1,12 +1,11 @@
 """Everything that the page says about one run, computed from its records one at a time."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
+from ..records.files import read_records
 from ..records.runs import (
     find_output_dir,
     find_weights,
@@ -31,121 +30,119 @@ LINES = ("from trl_grpo_rewards import FilteredGRPOTrainer as GRPOTrainer", "gro
 
 
 class Summary:
-    """What is known about a run, one of `runs` on the page. Records are added in the order of their steps."""
+    """What is known about a run, one of `runs` on the page."""
 
     def __init__(self, source: str | Path, runs: int = 1) -> None:
         self.source = Path(source)
-        self.run, self.prompts, self.excerpts = RunStatistics(), PromptHistories(), Excerpts(runs)
-        self.examples, self.is_recorded = Examples(), has_records(self.source)
-        self.description: dict[str, Any] = {}
-        self.log: list[dict[str, Any]] = []
+        self.run, self.prompts, self.excerpts, self.examples = (
+            RunStatistics(),
+            PromptHistories(),
+            Excerpts(runs),
+            Examples(),
+        )
+        self.log, self.description = read_log(self.source), read_run(find_output_dir(self.source)) or {}
+        self.is_recorded = has_records(self.source)
+        if not self.is_recorded:
+            self.description = self.description or {"options": {"max_steps": read_state(self.source).get("max_steps")}}
+            self.run.weights = find_weights(self.log)
+            for first, entry, records in read_steps(self.source, self.log):
+                for record in records:
+                    self.add(record, first)
+                self.run.add_entry(entry, first)
+            return
+        for record in read_records(source):
+            self.add(record)
+        if not self.excerpts.count:
+            raise ValueError(
+                f"A report needs at least one group, but the files of '{source}' contain no complete record. Choose the "
+                f"folder of a run that trained for at least one step with group_records=True."
+            )
 
     def add(self, record: dict[str, Any], first: int | None = None) -> None:
+        """Add a group. Of an entry of a log, `first` is the first step."""
         self.run.add(record, first)
         for part in (self.prompts, self.excerpts, self.examples):
             part.add(record)
-
-    def add_log(self) -> None:
-        """Add the steps of a run that has a log and no records."""
-        log = read_log(self.source)
-        self.run.weights = find_weights(log)
-        for first, entry, records in read_steps(self.source, log):
-            for record in records:
-                self.add(record, first)
-            self.run.add_entry(entry, first)
-
-    def describe(self) -> dict[str, Any]:
-        """Return the data of the page, with the description of the run and its log."""
-        self.description, self.log = read_run(find_output_dir(self.source)) or {}, read_log(self.source)
-        if not self.is_recorded:
-            self.description = self.description or {"options": {"max_steps": read_state(self.source).get("max_steps")}}
-        self.judged = find_anomalies(self.run, self.log)
-        found = {name: describe(self) for name, describe in FIELDS.items()}
-        return found | {"verdict": [*name_worst(found["anomalies"]), *found["verdict"]]}
 
     @property
     def name(self) -> str:
         return find_output_dir(self.source).name
 
-
-FIELDS: dict[str, Callable[[Summary], Any]] = {
-    "name": lambda summary: summary.name,
-    "progress": lambda summary: describe_progress(
-        summary.run.ends[1], summary.description.get("options") or {}, summary.log, not summary.is_recorded
-    ),
-    "verdict": lambda summary: write_verdict(
-        summary.run, find_ends(summary.run), compare_held_out(summary.log), summary.description.get("held_out")
-    ),
-    "examples": lambda summary: summary.examples.describe(),
-    "advice": lambda summary: "" if summary.is_recorded else LINES["rewards" in summary.description],
-    "facts": lambda summary: list(list_facts(summary.description, summary.log).items()),
-    "size": lambda summary: summary.run.size,
-    "groups": lambda summary: summary.excerpts.count,
-    "prompts": lambda summary: len(summary.prompts.labels),
-    "steps": lambda summary: [*summary.run.ends],
-    "tokens": lambda summary: int(summary.run.points.get("sum", "tokens").sum()),
-    "outcome": lambda summary: summary.run.outcome,
-    "weights": lambda summary: [[name, summary.run.weights.get(name, 1.0)] for name in summary.run.rewards],
-    "checked": lambda summary: is_long(summary.run),
-    "needed": lambda summary: count_needed(summary.run),
-    "passed": lambda summary: summary.judged[1],
-    "anomalies": lambda summary: [asdict(anomaly) for anomaly in summary.judged[0]],
-    "ends": lambda summary: find_ends(summary.run).steps,
-    "is_share": lambda summary: summary.run.is_share,
-    "changes": lambda summary: compare_ends(summary.run),
-    "held_out": lambda summary: compare_held_out(summary.log),
-    "points": lambda summary: chart_columns(summary.run),
-    "log": lambda summary: select_curves(summary.log),
-    "time": lambda summary: measure_time(summary.log),
-    "heat": lambda summary: build_heatmap(summary.prompts),
-    "sizes": lambda summary: compare_group_sizes(summary.prompts, summary.run.size),
-}
-"""What the page knows about a run. The scripts in `page` read it by these names."""
+    def describe(self) -> dict[str, Any]:
+        """Return what the page knows about the run. The scripts in `page` read it by these names."""
+        run, log, ends, held_out = self.run, self.log, find_ends(self.run), compare_held_out(self.log)
+        (anomalies, passed), points = find_anomalies(run, log), chart_columns(run)
+        there, needed = count_needed(run)
+        verdict = write_verdict(run, ends, held_out, self.description.get("held_out"))
+        return {
+            "name": self.name,
+            "progress": describe_progress(
+                run.ends[1], self.description.get("options") or {}, log, not self.is_recorded
+            ),
+            "verdict": [*name_worst(anomalies), *verdict],
+            "examples": self.examples.describe(),
+            "advice": "" if self.is_recorded else LINES["rewards" in self.description],
+            "facts": list(list_facts(self.description, log).items()),
+            "size": run.size,
+            "groups": self.excerpts.count,
+            "prompts": len(self.prompts.labels),
+            "steps": [*run.ends],
+            "tokens": int(sum(points["tokens"])),
+            "outcome": run.outcome,
+            "weights": [[name, run.weights.get(name, 1.0)] for name in run.rewards],
+            "checked": there >= needed,
+            "needed": [there, needed],
+            "passed": passed,
+            "anomalies": [one._asdict() for one in anomalies],
+            "ends": ends.steps,
+            "is_share": run.is_share,
+            "changes": compare_ends(run, ends),
+            "held_out": held_out,
+            "points": points,
+            "log": select_curves(log),
+            "time": measure_time(log),
+            "heat": build_heatmap(self.prompts),
+            "sizes": compare_group_sizes(self.prompts, run.size),
+        }
 
 
 def chart_columns(run: RunStatistics) -> dict[str, Any]:
     """Return the columns of the charts over steps: a value for each point, NaN if there is none."""
 
-    def read(name: str, how: str = "mean") -> list[float]:
-        values: list[float] = run.points.get(how, name).tolist()
-        return values
+    def read(name: str) -> list[float]:
+        missing = 0 if name == "tokens" else math.nan
+        return [*run.points[name].fillna(missing)] if name in run.points else [missing] * len(run.points)
 
+    columns = {
+        "mean": "reward", "spread": "spread", "length": "completions/mean_length", "shortest": "completions/min_length",
+        "longest": "completions/max_length", "truncated": "completions/clipped_ratio", "tokens": "tokens",
+    }  # fmt: skip
     return {
-        "steps": run.points.steps,
-        "kinds": [[kind, read(f"kinds/{kind}")] for kind in GROUP_OUTCOMES],
+        "steps": run.points[["first", "last"]].to_numpy().tolist(),
+        "kinds": [[kind, read(f"groups/{kind}")] for kind in GROUP_OUTCOMES],
         "bands": [[band, read(f"bands/{band}")] for band in PASS_BANDS],
-        "mean": read("reward"),
-        "spread": read("spread"),
         "rewards": [[name, read(f"rewards/{name}/mean")] for name in run.rewards],
-        "signal": [[name, run.points.signal(name).tolist()] for name in run.rewards],
-        "length": read("completions/mean_length"),
-        "shortest": read("completions/min_length", "min"),
-        "longest": read("completions/max_length", "max"),
-        "truncated": read("completions/clipped_ratio"),
-        "tokens": run.points.get("sum", "tokens").fillna(0).tolist(),
+        "signal": [[name, read(f"groups/signal/{name}")] for name in run.rewards],
+        **{column: read(name) for column, name in columns.items()},
     }
-
-
-def is_long(run: RunStatistics) -> bool:
-    there, needed = count_needed(run)
-    return there >= needed
 
 
 def find_ends(run: RunStatistics) -> Ranges:
     """Return the first and the last tenth of a run, its first and last point if it is short, or its only point."""
-    points = [*run.points.index]
-    size = round(len(points) / 10) if is_long(run) else 1
-    last = points[round(len(points) * 0.9) :] if is_long(run) else points[-1:]
-    return run.merge(dict.fromkeys(points[:size], 0) | dict.fromkeys(last, min(len(points) - 1, 1)))
+    (there, needed), points = count_needed(run), [*run.points.index]
+    first, last = points[:1], points[-1:]
+    if there >= needed:
+        first, last = points[: round(len(points) / 10)], points[round(len(points) * 0.9) :]
+    return run.merge(dict.fromkeys(first, 0) | dict.fromkeys(last, min(len(points) - 1, 1)))
 
 
-def compare_ends(run: RunStatistics) -> list[dict[str, Any]]:
+def compare_ends(run: RunStatistics, ends: Ranges) -> list[dict[str, Any]]:
     """Return values at the beginning and at the end of a run."""
-    ends, names = find_ends(run), [run.outcome] if run.outcome else [*run.rewards]
+    names = [run.outcome] if run.outcome else [*run.rewards]
     rows = [
         *((f"{name} (training)", run.is_share, f"rewards/{name}/mean") for name in names),
-        ("Solved groups", True, "kinds/solved"),
-        ("Live groups", True, "kinds/live"),
+        ("Solved groups", True, "groups/solved"),
+        ("Live groups", True, "groups/live"),
         ("Total reward", False, "reward"),
         ("Tokens per completion", False, "completions/mean_length"),
         ("Truncated", True, "completions/clipped_ratio"),
@@ -177,26 +174,8 @@ def count_needed(run: RunStatistics) -> list[int]:
 
 def describe_points(run: RunStatistics) -> list[dict[str, Any]]:
     """Return what the groups of each point say, under the names of the trainer's metrics."""
-    points = run.points
-    means = ("reward", "completions/clipped_ratio", "completions/mean_length", "groups/duplicates")
-    columns = {name: points.get("mean", name) for name in means}
-    columns |= {"completions/max_length": points.get("max", "completions/max_length")}
-    columns |= {f"groups/{kind}": points.get("mean", f"kinds/{kind}") for kind in GROUP_OUTCOMES}
-    columns |= {"groups/dead": 1 - columns["groups/live"]}
-    for name in run.rewards:
-        columns[f"rewards/{name}/mean"] = points.get("mean", f"rewards/{name}/mean")
-        columns[f"rewards/{name}/std"] = points.get("std", f"rewards/{name}/mean").fillna(0)
-        columns[f"groups/signal/{name}"] = points.signal(name)
-        columns |= {f"{series}/{name}": points.get("mean", f"{series}/{name}") for series in ("witnessed", "witness")}
-    counts = {
-        name: points.get("sum", name).astype(int)
-        for name in ("completions", *(f"lessons/{kind}" for kind in GROUP_OUTCOMES))
-    }
-    entries: list[dict[str, Any]] = pd.DataFrame(columns | counts).to_dict("records")
-    for entry, (first, last) in zip(entries, points.steps, strict=True):
-        entry |= {
-            "first": first,
-            "step": last,
-            "lessons": {kind: entry.pop(f"lessons/{kind}") for kind in GROUP_OUTCOMES},
-        }
+    entries: list[dict[str, Any]] = run.points.to_dict("records")
+    for entry in entries:
+        lessons = {kind: int(entry.pop(f"lessons/{kind}")) for kind in GROUP_OUTCOMES}
+        entry |= {"step": entry["last"], "completions": int(entry["completions"]), "lessons": lessons}
     return entries

@@ -25,12 +25,6 @@ CURVES = (
 )
 """Names in the log that the page draws, unless they are always 0 or not logged."""
 
-HELD_OUT = re.compile("reward|rewards/(.+)/mean|groups/solved|groups/dead|completions/mean_length")
-"""Names in the log that are compared before and after training."""
-
-DEVIATION = re.compile("reward_std|rewards/(.+)/std")
-"""Names of the standard deviations of scores over all completions."""
-
 SIZE = ("runtime", "samples_per_second")
 """Names in an evaluation whose product is its number of problems."""
 
@@ -39,12 +33,11 @@ LONG = 1000.0
 
 TITLES = {
     "reward": "total reward",
-    "reward_std": "total reward",
     "groups/solved": "solved groups",
     "groups/dead": "dead groups",
     "completions/mean_length": "tokens per completion",
 }
-"""Titles of the values that are compared. A reward has its own name."""
+"""Names in the log that are compared before and after training, and their titles. A reward has its own name."""
 
 ROUNDING = 1e-6
 """Error of a number of steps that is computed from a logged epoch."""
@@ -97,23 +90,22 @@ def compare_held_out(log: list[dict[str, Any]]) -> list[dict[str, Any]]:
             "steps": [evaluations[0]["step"], evaluations[-1]["step"]],
             "problems": round(math.prod(read_finite(evaluations[-1].get(name)) or 0.0 for name in SIZE)),
             "is_long": (read_finite(evaluations[-1].get("runtime")) or 0.0) > LONG,
-            "values": pair_evaluations(evaluations[0], evaluations[-1], HELD_OUT),
-            "deviations": dict(pair_evaluations(evaluations[0], evaluations[-1], DEVIATION)),
+            "values": pair_evaluations(evaluations[0], evaluations[-1], "mean", TITLES),
+            "deviations": dict(
+                pair_evaluations(evaluations[0], evaluations[-1], "std", {"reward_std": "total reward"})
+            ),
         }
         for dataset, evaluations in list_evaluations(log).items()
     ]
 
 
 def pair_evaluations(
-    before: dict[str, Any], after: dict[str, Any], names: re.Pattern[str]
+    before: dict[str, Any], after: dict[str, Any], part: str, titles: dict[str, str]
 ) -> list[tuple[str, list[float | None]]]:
-    """Return the title of each value with such a name, and its value before and after. Rewards are first."""
-    matches = [match for match in map(names.fullmatch, before) if match]
-    matches.sort(key=lambda match: (match[1] is None, match[0] != "reward"))
-    return [
-        (match[1] or TITLES[match[0]], [read_finite(before[match[0]]), read_finite(after.get(match[0]))])
-        for match in matches
-    ]
+    """Return the title of each value, and its value before and after. `part` is that of rewards, which are first."""
+    named = {name: match[1] for name in before if (match := re.fullmatch(f"rewards/(.+)/{part}", name))}
+    named |= {name: titles[name] for name in ("reward", *before) if name in titles.keys() & before.keys()}
+    return [(title, [read_finite(before[name]), read_finite(after.get(name))]) for name, title in named.items()]
 
 
 def read_finite(value: Any) -> float | None:

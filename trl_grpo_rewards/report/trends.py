@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..records.dead_groups import DEFAULT_TOLERANCE, GroupKind, count_lessons, is_dead, kind_of_group, sum_covariances
+from ..records.dead_groups import DEFAULT_TOLERANCE, GroupKind, find_kind_alone, sum_covariances
 from ..records.fields import is_number
 from ..records.runs import list_means
 
@@ -73,15 +73,20 @@ class Ranges:
         part = next((one for one in self.parts if name in one.obj), None)
         return pd.Series(math.nan, self.index) if part is None else part[name].agg(how).reindex(self.index)
 
-    def signal(self, reward: str) -> pd.Series:
-        """Return the shares of a reward in the variance of the total within groups, as in `groups/signal`."""
-        return self.get("sum", f"signal/{reward}") / self.get("sum", "variance").where(lambda one: one > 0)
-
     @property
     def steps(self) -> list[list[int]]:
         """The first and the last step of each range."""
         ends = (self.get("min", "first").astype(int), self.get("max", "last").astype(int))
         return [[first, last] for first, last in zip(*ends, strict=True)]
+
+
+def choose_statistic(name: str) -> str:
+    """Return how the values of a column become one value of a point."""
+    if name in ("tokens", "completions", "variance") or name.startswith(("lessons/", "signal/")):
+        return "sum"
+    return {"first": "min", "last": "max", "completions/min_length": "min", "completions/max_length": "max"}.get(
+        name, "mean"
+    )
 
 
 class RunStatistics:
@@ -132,8 +137,18 @@ class RunStatistics:
         return Ranges(self.tables, numbers)
 
     @cached_property
-    def points(self) -> Ranges:
-        return self.merge({number: number for number in self.tables[0]["range"]})
+    def points(self) -> pd.DataFrame:
+        """What the rows of each range say, under the names of metrics where there are such."""
+        parts = [table.groupby("range") for table in self.tables]
+        steps, groups = (
+            part.agg({name: choose_statistic(name) for name in part.obj if name != "range"}) for part in parts
+        )
+        spreads = {name: parts[0][name].std().fillna(0) for name in steps if name.startswith("rewards/")}
+        points = steps.join(groups[groups.columns.difference(steps.columns)]).astype({"first": int, "last": int})
+        points = points.assign(**{name.removesuffix("mean") + "std": values for name, values in spreads.items()})
+        variance = points.get("variance", math.nan)
+        shares = {name: points[name] / variance for name in points if name.startswith("signal/")}
+        return points.assign(**{f"groups/{name}": values.where(variance > 0) for name, values in shares.items()})
 
     @property
     def is_whole(self) -> bool:
@@ -178,11 +193,14 @@ def read_passes(record: dict[str, Any]) -> list[bool]:
     return [score >= 1 for score in read_outcome_scores(record) if score is not None]
 
 
-def read_kinds(record: dict[str, Any]) -> tuple[GroupKind, GroupKind]:
-    """Return the kind of a group, and the kind that it would have if the outcome reward were the only one."""
-    scores = read_outcome_scores(record)
-    mine = kind_of_group(is_dead(scores, record.get("tolerance", DEFAULT_TOLERANCE)), scores, scores)
-    return record.get("outcome") or mine, mine
+def find_lesson(record: dict[str, Any]) -> GroupKind:
+    """Return the kind of a group, or of a live one that by the outcome reward alone, as `count_lessons` does."""
+    kind: GroupKind = record.get("outcome", "live")
+    return (
+        kind
+        if kind != "live"
+        else find_kind_alone(read_outcome_scores(record), record.get("tolerance", DEFAULT_TOLERANCE))
+    )
 
 
 def find_pass_band(passed: int, total: int) -> str:
@@ -205,11 +223,7 @@ def list_scores(record: dict[str, Any]) -> dict[str, Iterable[Any] | None]:
 def tabulate_group(record: dict[str, Any], size: int) -> dict[str, Iterable[Any]]:
     """Return the values of a group, under the names of metrics where there are such. Of kinds, one is 1, and others are 0."""
     passes, covariances, outcome = read_passes(record), compute_covariances(record), record.get("outcome")
-    means = {name: keep_finite(scores) for name, scores in record["rewards"].items()}
-    kinds = {f"kinds/{kind}": kind == outcome for kind in GROUP_OUTCOMES} if outcome else {}
-    bands = (
-        {f"bands/{band}": band == find_pass_band(sum(passes), len(passes)) for band in PASS_BANDS} if passes else {}
-    )
+    band = find_pass_band(sum(passes), len(passes)) if passes else None
     duplicates = record.get("duplicates") if outcome != "solved" else None
     values = {
         "reward": record.get("mean"),
@@ -217,15 +231,17 @@ def tabulate_group(record: dict[str, Any], size: int) -> dict[str, Iterable[Any]
         "completions": size,
         "tokens": sum(record.get("lengths") or []),
         "groups/duplicates": None if duplicates is None else duplicates / max(size, 1),
+        "groups/dead": outcome != "live" if outcome else None,
         "variance": sum(covariances.values()),
-        **kinds,
-        **bands,
-        **{
-            f"lessons/{kind}": count for kind, count in count_lessons(*([kind] for kind in read_kinds(record))).items()
-        },
-        **{f"means/{name}": sum(scores) / len(scores) if scores else None for name, scores in means.items()},
         **{f"signal/{name}": covariance for name, covariance in covariances.items()},
     }
+    for part, names, mine in (
+        ("groups", GROUP_OUTCOMES, outcome), ("lessons", GROUP_OUTCOMES, find_lesson(record)), ("bands", PASS_BANDS, band),
+    ):  # fmt: skip
+        values |= {f"{part}/{name}": name == mine if mine else None for name in names}
+    for name, scores in record["rewards"].items():
+        known = keep_finite(scores)
+        values[f"means/{name}"] = sum(known) / len(known) if known else None
     return {name: [value] for name, value in values.items()}
 
 

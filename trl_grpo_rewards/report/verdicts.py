@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ..records.symptoms import Anomaly
 from .trends import GROUP_OUTCOMES, Ranges, RunStatistics
 
 
@@ -14,10 +15,10 @@ MAX_SETS = 3
 """Number of datasets of evaluations that the verdict is about. More do not fit on the first screen."""
 
 
-def name_worst(warnings: Sequence[dict[str, Any]]) -> list[str]:
+def name_worst(warnings: Sequence[Anomaly]) -> list[str]:
     """Return a sentence with the title of the first warning, which is the worst, or nothing if there is none."""
     more = f", and {len(warnings) - 1} more below" if len(warnings) > 1 else ""
-    return [f"Warning: {warnings[0]['title']}{more}."] if warnings else []
+    return [f"Warning: {warnings[0].title}{more}."] if warnings else []
 
 
 def write_verdict(run: RunStatistics, ends: Ranges, held_out: Sequence[dict[str, Any]], rows: Any = None) -> list[str]:
@@ -75,7 +76,7 @@ def tell_solved(ends: Ranges) -> list[str]:
     counts = ends.get("count", "completions").fillna(0).tolist()
     if not all(counts):
         return []
-    kinds = {kind: ends.get("mean", f"kinds/{kind}").fillna(0).tolist() for kind in GROUP_OUTCOMES}
+    kinds = {kind: ends.get("mean", f"groups/{kind}").fillna(0).tolist() for kind in GROUP_OUTCOMES}
     solved = kinds.pop("solved")
     kind = max(kinds, key=lambda name: kinds[name][-1])
     share = kinds[kind][-1]

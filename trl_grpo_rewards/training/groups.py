@@ -16,7 +16,7 @@ from accelerate.utils import gather_object
 from torch import Tensor
 
 from ..distributed import rank_index
-from ..records.dead_groups import GroupKind, Rule, has_dead_scores, is_dead, kind_of_group, sum_covariances
+from ..records.dead_groups import GroupKind, Rule, find_kind, find_kind_alone, sum_covariances
 from ..records.fields import Completion, drop_infinite, summarize_totals
 from .rows import TensorBatch
 
@@ -54,17 +54,15 @@ class ScoredGroups:
     @cached_property
     def kinds(self) -> list[GroupKind]:
         """The kind of each group."""
-        rule, weights, kinds = self.rule, self.weights.tolist(), list[GroupKind]()
-        parts = (self.rewards.transpose(1, 2), self.totals, self.outcomes)
-        for scores, totals, outcomes in zip(*(part.tolist() for part in parts), strict=True):
-            known = {"totals": totals, "outcomes": outcomes, "scores": scores, "weights": weights}
-            kinds.append(kind_of_group(has_dead_scores(rule.dead_by, rule.tolerance, **known), totals, outcomes))
-        return kinds
+        weights = self.weights.tolist()
+        parts = (part.tolist() for part in (self.totals, self.outcomes, self.rewards.transpose(1, 2)))
+        groups = zip(*parts, strict=True)
+        return [find_kind(self.rule, totals, outcomes, scores, weights) for totals, outcomes, scores in groups]
 
     @property
     def kinds_by_outcome(self) -> list[GroupKind]:
         """The kind that each group would have if the outcome reward were the only one."""
-        return [kind_of_group(is_dead(one, self.rule.tolerance), one, one) for one in self.outcomes.tolist()]
+        return [find_kind_alone(one, self.rule.tolerance) for one in self.outcomes.tolist()]
 
     @cached_property
     def live(self) -> Tensor:
