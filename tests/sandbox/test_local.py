@@ -81,6 +81,7 @@ def test_threads_and_event_loops_share_the_workers(sandbox):
 
 
 def test_limits_of_time_memory_and_output(sandbox):
+    run(sandbox, "")  # starts a worker
     start = time.monotonic()
     (result,) = run(sandbox, "while True: pass", seconds=0.3)
     assert result.status == "timed_out" and 0.3 <= result.seconds < 0.6 and time.monotonic() - start < 2
