@@ -17,11 +17,11 @@ SOLUTION_COLUMNS = ("solution", "answer", "final_answer", "ground_truth", "gold"
 
 CORRECT = "Correct the reward, or let it return None for what it cannot judge."
 
-HINTS = {
-    "got 'list'|not list$|'list' object has no": "A completion is a list of messages here: its text is completion[0]['content'].",
-    "string indices must be": "A completion is a text here. For messages, put @reward above and declare 'messages'.",
-}
-"""What to do about errors of functions that expect the other one of texts and messages."""
+HINTS: tuple[tuple[type, str, str], ...] = (
+    (list, "got 'list'|not list$|'list' object has no", "A completion is a list of messages here: its text is completion[0]['content']."),
+    (str, "string indices must be", "A completion is a text here. For messages, put @reward above and declare 'messages'."),
+)  # fmt: skip
+"""What to do about errors of functions that got texts and expect messages, or the reverse."""
 
 RAISED_IN = "(raised in the reward "
 """Beginning of the note on an error that a reward raised."""
@@ -50,15 +50,21 @@ def describe_reward_error(error: Exception) -> str | None:
     if not raised_in:
         return None
     text = " ".join(str(error).split())
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [*takewhile(lambda frame: Path(__file__).parent not in Path(frame.filename).parents, reversed(frames))]
+    frames = [
+        (frame.f_code.co_filename, line, frame.f_locals) for frame, line in traceback.walk_tb(error.__traceback__)
+    ]
+    own = [*takewhile(lambda frame: Path(__file__).parent not in Path(frame[0]).parents, reversed(frames))]
     if not own:  # the message says what to do
         return f"{type(error).__name__}: {text}"
-    place = next(frame for frame in own if frame.filename == own[-1].filename)  # not inside what the reward calls
-    remedy = next((hint for pattern, hint in HINTS.items() if re.search(pattern, text)), CORRECT)
+    file, line, _ = next(frame for frame in own if frame[0] == own[-1][0])  # not inside what the reward calls
+    names = own[-1][2]  # the reward's own arguments
+    several = names.get("completions")
+    given = names.get("completion", several[0] if isinstance(several, list) and several else None)
+    remedy = next(
+        (hint for kind, pattern, hint in HINTS if isinstance(given, kind) and re.search(pattern, text)), CORRECT
+    )
     return (
-        f"Reward {raised_in[0]} raised {type(error).__name__}: {text or 'no message'} ({place.filename}, line "
-        f"{place.lineno}). {remedy}"
+        f"Reward {raised_in[0]} raised {type(error).__name__}: {text or 'no message'} ({file}, line {line}). {remedy}"
     )
 
 

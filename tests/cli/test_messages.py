@@ -88,6 +88,10 @@ MESSAGES = "from trl_grpo_rewards import reward\n@reward\ndef taken(completion):
             TEXTS,
             "'strip' ({}, line 2). A completion is a list of messages here: its text is completion[0]['content'].",
         ),
+        (
+            "import json\nfrom trl_grpo_rewards import reward\n@reward\ndef taken(completion):\n    return json.loads('[4]').get('name')\n",
+            "'get' ({}, line 5). Correct the reward, or let it return None for what it cannot judge.",
+        ),
         (MESSAGES, "indices must be integers, not 'str' ({}, line 4). A completion is a text here. For messages, put"),
     ],
 )

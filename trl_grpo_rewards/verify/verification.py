@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from ..mathematics.evaluation import evaluate_exactly
 from ..mathematics.grammar import MAX_CACHED_CHARS, read
 from ..mathematics.kinds import compare, is_open
-from ..mathematics.kinds.lists import LETTERS, is_letter
+from ..mathematics.kinds.lists import LETTERS, is_letter, is_list
 from ..mathematics.kinds.texts import find_choice
 from ..mathematics.matching import AnswerRules
 from ..mathematics.tokens import Unreadable, spell, tokenize
@@ -21,6 +21,9 @@ INTEGER = re.compile(r"[+-]?\d{1,4300}")  # Python does not read longer ones
 BRACED = re.compile(r"\{(\w)\}")  # `x^{2}` is `x^2`
 BESIDE = re.compile(r"(?:(?<![_^\d])\d+|\\circ)\s+\d+(?!\d*/)")
 """Numbers side by side, which math-verify adds. A mixed number such as `1 1/2` and an index are none."""
+
+TIGHT = re.compile(r"\d+(?:,\d+)+|\d+(?: \d+)+")
+"""Integers whose commas or spaces may separate them, or their digits in groups, as in `16,191`."""
 
 OPERATION = re.compile(r"\w[-+*/^!\\(]|\\[a-z]")
 
@@ -45,9 +48,16 @@ def settle(gold: str, answer: str, rules: AnswerRules) -> bool | None:
     verdict = compare(right, given, rules)
     if verdict is False and is_letter(right):
         verdict = chooses(answer, right)
+    if verdict is False and is_list(right):
+        verdict = compare(read(part_numbers(gold)) or right, read(part_numbers(answer)) or given, rules)
     if verdict is not False and rules.evaluated and is_open(given) and not is_open(right):
         return False
     return verdict
+
+
+def part_numbers(text: str) -> str:
+    """Return `16,191` as the list `16, 191`, `16 191` as the row of these two, and any other text unchanged."""
+    return text.replace(" ", "\n").replace(",", ", ") if TIGHT.fullmatch(text) else text
 
 
 def chooses(answer: str, letter: Value) -> bool:
