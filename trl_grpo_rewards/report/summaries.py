@@ -161,7 +161,8 @@ def find_anomalies(run: RunStatistics, log: Sequence[dict[str, Any]] = ()) -> tu
     groups = describe_points(run) if run.is_whole else []
     signs = Signs(log, groups, outcome=run.outcome, weights=run.weights)
     told = judge(signs)
-    passed = [rule.holds.format(outcome=signs.outcome) for rule in RULES if told.get(rule.name) == []]
+    silent = [rule for rule in RULES if told.get(rule.name) == [] and not any(map(told.get, rule.unless))]
+    passed = [rule.holds.format(outcome=signs.outcome) for rule in silent]
     return [one for found in told.values() for one in found], passed
 
 
