@@ -1,6 +1,7 @@
 """Clients of judges: options that are refused, requests that go wrong, what batches share, deadlines, and kept verdicts."""
 
 import asyncio
+import gzip
 import json
 import resource
 import shutil
@@ -13,7 +14,7 @@ from helpers.judging import build_settings, scored
 from helpers.local_http import build_reply, run_local_server
 from trl_grpo_rewards import column, judge, ranking
 from trl_grpo_rewards.judging import client, failures, settings
-from trl_grpo_rewards.judging.client import OPEN_CLIENTS, VerdictCache, connect
+from trl_grpo_rewards.judging.client import MAX_REPLY, OPEN_CLIENTS, VerdictCache, connect
 from trl_grpo_rewards.judging.graders import ScaleGrader
 from trl_grpo_rewards.judging.settings import check_server
 
@@ -95,15 +96,22 @@ def drip(request):
         time.sleep(0.05)
 
 
+def flood(request):
+    body = gzip.compress(b" " * (2 * MAX_REPLY))
+    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    request.wfile.write(head + body)
+
+
 @pytest.mark.parametrize(
     "answer, reason",
     [
+        (flood, "longer than 8,388,608 bytes"),
         (drip, "no reply within timeout=0.2 s"),
         (lambda request: request.hang_up(), "APIConnectionError: "),
         (lambda request: request.send(FINE[0], announced=10_000), "APIConnectionError: "),
         (lambda request: request.wfile.write(b"SSH-2.0-OpenSSH_9.6\r\n\r\n") and request.hang_up(), "APIConnectionError: "),
     ],
-    ids=["dripping", "no reply", "half a reply", "another protocol"],
+    ids=["flooding", "dripping", "no reply", "half a reply", "another protocol"],
 )  # fmt: skip
 def test_a_reply_that_does_not_arrive_whole_and_in_time_is_a_failure(answer, reason):
     with run_local_server(answer) as server:

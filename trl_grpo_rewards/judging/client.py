@@ -35,6 +35,12 @@ UNRELATED_STATUSES = frozenset({401, 403, 408, 409, 429})  # to structured outpu
 HTTP = importlib.import_module(type(openai.DEFAULT_CONNECTION_LIMITS).__module__.partition(".")[0])
 """The HTTP library that the installed openai client uses: httpx, or its successor."""
 
+MAX_REPLY = 8 << 20
+"""Maximum size of a reply in bytes, after decompression."""
+
+ENCODING = ("content-encoding", "content-length", "transfer-encoding")
+"""Headers that are no longer true of a reply once it is read."""
+
 MAX_TOKENS = 4096
 """
 Default limit of a reply, in tokens, the judge's reasoning included. A verdict takes about 100, and reasoning before it
@@ -82,11 +88,25 @@ class LimitedHttpClient(openai.DefaultAsyncHttpxClient):
             start = time.monotonic()
             try:
                 async with asyncio.timeout(self.seconds):
-                    return await super().send(*args, **kwargs)  # with its whole text
+                    return await read_bounded(await super().send(*args, **{**kwargs, "stream": True}))
             except TimeoutError:
                 raise HTTP.ReadTimeout(f"no reply within timeout={self.seconds:g} s") from None
             finally:
                 REQUEST_SECONDS.get().append(time.monotonic() - start)
+
+
+async def read_bounded(response: Any) -> Any:
+    """Return a response with its whole text. Raises [`UnreadableReply`] if it is too long once it is decompressed."""
+    content = bytearray()
+    try:
+        async for part in response.aiter_bytes():
+            content += part
+            if len(content) > MAX_REPLY:
+                raise UnreadableReply(f"the reply is longer than {MAX_REPLY:,} bytes")
+    finally:
+        await response.aclose()
+    headers = [(name, value) for name, value in response.headers.items() if name not in ENCODING]
+    return HTTP.Response(response.status_code, headers=headers, content=bytes(content), request=response.request)
 
 
 class VerdictCache:
