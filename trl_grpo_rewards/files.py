@@ -56,15 +56,16 @@ def is_complete(checkpoint: Path) -> bool:
     return describe_fault(checkpoint) is None
 
 
-def list_checkpoints(output_dir: str | Path, test: Callable[[Path], Any] = is_complete) -> list[Path]:
-    """Return the checkpoints of a run that pass a test, from the oldest. By default, they are complete."""
-    numbered = [one for one in Path(output_dir).glob("checkpoint-*") if re.fullmatch(r"checkpoint-\d+", one.name)]
-    return sorted(filter(test, numbered), key=lambda folder: int(folder.name.split("-")[1]))
+def list_checkpoints(output_dir: str | Path) -> list[Path]:
+    """Return the complete checkpoints of a run."""
+    return sorted(filter(is_complete, Path(output_dir).glob("checkpoint-*")))
 
 
 def find_last_checkpoint(output_dir: str | Path, test: Callable[[Path], Any] = is_complete) -> str | None:
     """Return the newest checkpoint of a run that passes a test. By default, it is complete."""
-    return next(map(str, reversed(list_checkpoints(output_dir, test))), None)
+    numbered = [one for one in Path(output_dir).glob("checkpoint-*") if re.fullmatch(r"checkpoint-\d+", one.name)]
+    newest_first = sorted(numbered, key=lambda folder: int(folder.name.split("-")[1]), reverse=True)
+    return next((str(one) for one in newest_first if test(one)), None)
 
 
 def choose_last_checkpoint(output_dir: str | Path) -> str | None:

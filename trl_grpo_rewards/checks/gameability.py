@@ -57,13 +57,14 @@ class Payment(NamedTuple):
 
 
 def count_payments(trials: Trials) -> list[Payment]:
-    """Return what each attack earns on the rows whose honest completion is judged and, if it is a guess, is paid."""
+    """Return what each attack earns on the rows whose honest completion is judged and paid, if there are any."""
     paying = [place for place, weight in enumerate(trials.rewards.weights) if weight]
     outcome = next((place for place in paying if trials.rewards.rewards[place].is_outcome), -1)
     right, wrong, helpless = (trials.scores[name] for name in ANSWERS)
     is_judged = ~np.isnan(right[:, [*paying, -1]]).any(axis=1)
-    if not trials.has_solution:
-        is_judged &= right[:, -1] > np.nan_to_num(helpless[:, -1])
+    is_paid_more = right[:, -1] > np.nan_to_num(helpless[:, -1])
+    if not trials.has_solution or (is_judged & is_paid_more).any():  # the other rows are in the dry run
+        is_judged &= is_paid_more
     base = np.where(np.isnan(wrong), right, wrong)
     payments = []
     for name in [name for name in trials.scores if name not in ANSWERS]:

@@ -48,18 +48,18 @@ def boxed(
     r"""
     1 if the boxed answer is right, `partial` if it is wrong, 0 without a box; None if the solution cannot be read.
 
-    The answer is the content of the last `\boxed{}` (or `\fbox{}`, or `\boxed 7`) after the reasoning. Boxes joined
-    by a comma, "and" or "or" are read as one list: `\boxed{1}` and `\boxed{2}` answer `1, 2`. A box inside `<think>`
-    and a box that is never closed do not count. The answer is compared with the column `solution`, which may contain
-    numbers, truth values, bare LaTeX, `$...$`, `\boxed{...}`, a statement such as `Answer: 72` or GSM8K's
-    `... #### 72`. A list of these in the column is a list of accepted solutions: an answer that equals one of them is
-    right. A list that is itself the solution must be a text, such as `1, 2`. The solution and the answer are read into
-    values, and the values are compared: numbers exactly, expressions at several points, sets and inequalities as sets of
-    numbers. For texts that cannot be read,
-    [math-verify](https://github.com/huggingface/Math-Verify) gives a second opinion in a separate process. If this takes
-    longer than two seconds, the answer counts as wrong, so no answer can hang a run. A solution cannot be read if its
-    own text would not be right. Logs `boxed/timeouts`, `boxed/unreadable_gold` and `boxed/second_opinions` as counts
-    per batch.
+    The answer is the content of the last `\boxed{}` (or `\fbox{}`, or `\boxed 7`) after the reasoning. Boxes joined by
+    a comma, "and" or "or" are read as one list: `\boxed{1}` and `\boxed{2}` answer `1, 2`. A box inside `<think>` and
+    a box that is never closed do not count. The answer is compared with the column `solution`, or with another one:
+    `boxed(solution="answer")`. It may contain numbers, truth values, bare LaTeX, `$...$`, `\boxed{...}`, a statement
+    such as `Answer: 72` or GSM8K's `... #### 72`. A list of these in the column is a list of accepted solutions: an
+    answer that equals one of them is right. A list that is itself the solution must be a text, such as `1, 2`. The
+    solution and the answer are read into values, and the values are compared: numbers exactly, expressions at several
+    points, sets and inequalities as sets of numbers. For texts that cannot be read,
+    [math-verify](https://github.com/huggingface/Math-Verify) gives a second opinion in a separate process. If this
+    takes longer than two seconds, the answer counts as wrong, so no answer can hang a run. A solution cannot be read
+    if its own text would not be right. Logs `boxed/timeouts`, `boxed/unreadable_gold` and `boxed/second_opinions` as
+    counts per batch.
 
     Args:
         partial (`float`, *optional*, defaults to `0.0`):
