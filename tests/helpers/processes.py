@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import runpy
+import signal
 import socket
 import subprocess
 import sys
@@ -89,6 +90,7 @@ class Forked:
 
 
 def _run_command(arguments: list[str], cwd: Path, folder: Path, packages: Sequence[Path]) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's jobs ignore it
     for number, name in ((1, "out"), (2, "err")):
         os.dup2(os.open(folder / name, os.O_WRONLY | os.O_CREAT), number)
     os.chdir(cwd)
