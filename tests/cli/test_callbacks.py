@@ -28,7 +28,7 @@ def test_the_report_compares_the_end_with_the_beginning(begun, first):
     assert rows["boxed"] == ["0.375", "1.125", "+0.750", "±", "0.490"]  # 1.96 standard errors of 0.5 and 1
     assert rows["tags"] == ["0.500", "0.500", "+0.000", "±", "0.000"]
     assert rows["reward"] == ["1.000", "1.000"] and "none" not in rows  # one prompt says nothing
-    assert rows["dead groups"] == ["0.500", "0.500"]  # which are no scores
+    assert rows["dead groups"] == ["0.500", "0.500"]  # shares of groups, not scores
     assert shown.startswith("Trained to step 7 in 0 s.") and "3 + 3?" not in shown
     assert shown.endswith(f"2 + 2?\n  {first}: 4\n  after:  four")
     assert re.search(f"^held-out problems +{first} +after", shown, re.MULTILINE)

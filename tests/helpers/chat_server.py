@@ -103,7 +103,7 @@ class ChatServer(Scripted, LocalServer):
             request.send(self.answer_chat(body, message, key))
 
     def refuse(self, body: dict) -> dict | None:
-        """The error of a server that does not know a field, or has no room for so many tokens, worded as real servers do."""
+        """Return the error text of a real server that does not know a field, or whose context is too short for the tokens."""
         for name in self.script.get("refuses", ()):
             if name in body and self.script.get("pydantic"):
                 return {"detail": [{"type": "extra_forbidden", "loc": ["body", name], "input": body}]}

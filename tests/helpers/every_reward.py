@@ -27,7 +27,7 @@ tags('think')
 truncated(9)
 turns(2, at_least=2)
 """
-"""Those that need options, or of which more is to be seen with them."""
+"""Rewards that need options, or that show more of what they do with options."""
 
 
 def samples(server=None):

@@ -146,7 +146,7 @@ def patches(tile) -> tuple[tuple[int, int], torch.Tensor]:
 
 
 def dataset(*images: int, size: int = 16) -> Dataset:
-    """Return rows with prompts such as `Add 0`, and with so many images each, from the beginning again after the last."""
+    """Return rows with prompts such as `Add 0`. The numbers of images repeat from the beginning after the last one."""
     generator = random.Random(0)
 
     def image() -> Image.Image:

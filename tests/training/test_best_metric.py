@@ -135,6 +135,6 @@ def test_names_of_rewards_that_are_not_known_are_checked_when_training_begins(tr
 
 @pytest.mark.parametrize("options", [BEST | {"model": "/nothing"}, ASKED["stop"]])
 def test_with_several_evaluation_sets_the_metric_must_be_named(train, options):
-    said = r"must be named, .* those of the last one \('hard'\) count. Set it to one of .* eval_easy_loss, eval_hard_loss, or"
+    said = r"must be named, .* keeps those of the last set \('hard'\). Set it to one of .* eval_easy_loss, eval_hard_loss, or"
     with pytest.raises(ValueError, match=said):
         train(boxed(), held_out=SETS["sets"], **options)

@@ -224,7 +224,7 @@ def check_column(
 
 
 def list_leak_warnings(prompts: list[str], values: list[str], column: str) -> list[str]:
-    """Return a warning if nearly all prompts contain their solutions and few those of others, or if some end with them."""
+    """Return a warning if nearly all prompts contain their own solutions, but few contain others, or if some end with them."""
     remedy = "A model can copy it. If the prompts should not show it, remove it from them."
     known = [row for row, value in enumerate(values[:CHECKED_PROMPTS]) if value]
     shown = [row for row in known if has_word(prompts[row], values[row])]

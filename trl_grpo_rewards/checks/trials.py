@@ -49,7 +49,7 @@ TRIED_ROWS = 128  # largest number of dataset rows whose completions are scored
 ATTACKED_ROWS = 16  # largest number of dataset rows on which attacks are tried, too
 GUESSED_ROWS = 8  # largest number of rows whose right answers are guesses in other rows
 SHORT = 4_000  # number of characters that are kept of a very long attack, on all rows except the first
-ANSWERS = ("right", "wrong", "helpless")  # the completions that are no attacks
+ANSWERS = ("right", "wrong", "helpless")  # all other completions are attacks
 
 COMPARED_ROWS = 6  # number of rows with an answer on which each form is tried
 READ_CHARACTERS = 4_000  # number of characters that are read at the beginning and at the end of a prompt

@@ -81,7 +81,7 @@ def check_metric(args: FilteredGRPOConfig, reward_funcs: Any, names: Sequence[st
     elif isinstance(args.metric_for_best_model, Unnamed) and len(sets) > 1:
         fault = (
             f"With several evaluation sets, metric_for_best_model must be named, since TRL logs the rewards of all "
-            f"sets under the same names, and those of the last one ({sets[-1]!r}) count."
+            f"sets under the same names and keeps those of the last set ({sets[-1]!r})."
         )
     if fault:
         listed = ", ".join(

@@ -48,7 +48,7 @@ def settle(gold: str, answer: str, rules: AnswerRules) -> bool | None:
     verdict = compare(right, given, rules)
     if verdict is False and is_letter(right):
         verdict = chooses(answer, right)
-    if verdict is False and is_list(right):
+    if verdict is False and is_list(right) and (TIGHT.fullmatch(gold) or TIGHT.fullmatch(answer)):
         verdict = compare(read(part_numbers(gold)) or right, read(part_numbers(answer)) or given, rules)
     if verdict is not False and rules.evaluated and is_open(given) and not is_open(right):
         return False
