@@ -13,8 +13,7 @@ from typing import Any
 from .texts import completion_messages, completion_text, prompt_text
 
 
-HOOKS = ("trainer_state", "log_extra", "log_metric")
-"""Arguments that GRPOTrainer passes in addition to the columns. AsyncGRPO passes none of them."""
+HOOKS = ("trainer_state", "log_extra", "log_metric")  # what GRPOTrainer passes in addition, and AsyncGRPO does not
 
 
 @dataclass(frozen=True)
@@ -66,12 +65,10 @@ TRAINER_DATA = frozenset(
 )
 """Names of data that the trainer provides. Every other name is a column of the dataset."""
 
-ROW_COLUMNS = frozenset({"completions", "completion_ids", "environments"})
-"""Columns that differ between the rows of a group."""
+ROW_COLUMNS = frozenset({"completions", "completion_ids", "environments"})  # they differ between the rows of a group
 
 
-GROUP_SIZE: ContextVar[int | None] = ContextVar("GROUP_SIZE", default=None)
-"""Number of completions in a group, while a trainer scores that knows it. Environments may make the prompts differ."""
+GROUP_SIZE: ContextVar[int | None] = ContextVar("GROUP_SIZE", default=None)  # while a trainer knows it
 
 
 def scatter(size: int, parts: Iterable[tuple[Sequence[int], Sequence[Any]]]) -> list[Any]:

@@ -17,8 +17,7 @@ from .batch import Batch, scatter
 from .scores import Score
 
 
-Share: TypeAlias = tuple[Sequence[int], list[Score], dict[str, list[Any]]]
-"""The rows that one rank scored, their scores and the columns that they logged."""
+Share: TypeAlias = tuple[Sequence[int], list[Score], dict[str, list[Any]]]  # rows of a rank, scores, logged columns
 
 
 def gather_and_score_groups(

@@ -23,8 +23,7 @@ HINTS: tuple[tuple[type, str, str], ...] = (
 )  # fmt: skip
 """What to do about errors of functions that got texts and expect messages, or the reverse."""
 
-RAISED_IN = "(raised in the reward "
-"""Beginning of the note on an error that a reward raised."""
+RAISED_IN = "(raised in the reward "  # beginning of the note on an error that a reward raised
 
 
 @contextmanager

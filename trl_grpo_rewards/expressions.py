@@ -25,11 +25,8 @@ from .scores import Score, ScoreTable, to_code, to_float
 
 Result = TypeVar("Result")
 
-PlainFunction: TypeAlias = Callable[..., Sequence[Score] | Awaitable[Sequence[Score]]]
-"""A function that TRL can call."""
-
-LOGGED_COLUMNS: "dict[Reward, set[str]]" = defaultdict(set)
-"""Columns that each reward has logged in this process."""
+PlainFunction: TypeAlias = Callable[..., Sequence[Score] | Awaitable[Sequence[Score]]]  # a function that trl can call
+LOGGED_COLUMNS: "dict[Reward, set[str]]" = defaultdict(set)  # columns that each reward has logged in this process
 
 
 class Reward(ABC):

@@ -13,8 +13,7 @@ from typing import Any, BinaryIO, TextIO
 PARTS = {"optimizer.pt": ("optimizer*", "rank*-optimizer.pt"), "scheduler.pt": ("scheduler.pt",)}
 """Files that `save_only_model` leaves out, and the patterns of all names under which transformers saves them."""
 
-DEEPSPEED = "global_step*"
-"""The folder in which DeepSpeed saves the same."""
+DEEPSPEED = "global_step*"  # the folder in which DeepSpeed saves the same
 
 
 @contextlib.contextmanager

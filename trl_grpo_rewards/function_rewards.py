@@ -30,8 +30,7 @@ from .traits import Form, ReadColumn, check_trait
 
 Options = ParamSpec("Options")
 
-FunctionKind = Literal["completion", "batch", "group", "combinator"]
-"""What a function scores: one completion, a batch or a group. A combinator scores a batch by calling other rewards."""
+FunctionKind = Literal["completion", "batch", "group", "combinator"]  # a combinator scores a batch by other rewards
 
 
 class RewardFactory(Generic[Options]):
@@ -40,8 +39,7 @@ class RewardFactory(Generic[Options]):
     __name__: str
     __qualname__: str
 
-    has_options = True
-    """Whether parameters after `*` are options. Without a decorator, they are data, which TRL passes by keyword."""
+    has_options = True  # whether parameters after `*` are options; without a decorator, they are data
 
     # Traits of combinators: `outcome` has the options that must all be outcomes, `chooses` returns the rewards that score a
     # dataset `row`, and `unasked` is the option with the reward that takes its place where nobody may be asked.

@@ -20,8 +20,7 @@ from .function_rewards import FunctionKind, Options, RewardFactory, describe_unc
 from .traits import Traits, check_trait
 
 
-REGISTRY: dict[str, RewardFactory] = {}
-"""The registered rewards by name."""
+REGISTRY: dict[str, RewardFactory] = {}  # the registered rewards by name
 
 
 class Decorator(Protocol):

@@ -13,14 +13,9 @@ from .texts import completion_text
 Score: TypeAlias = float | None
 """A finite number, or None if the completion could not be judged."""
 
-MAX_ROWS = 50
-"""Largest number of rows that a notebook shows."""
-
-MAX_CHARACTERS = 2000
-"""Largest number of characters of a completion that a notebook shows."""
-
-CODE = '<code class="tex2jax_ignore mathjax_ignore" style="white-space: pre-wrap">'
-"""Start of an element for text that is shown unchanged. Without it, notebooks typeset `$...$` as mathematics."""
+MAX_ROWS = 50  # largest number of rows that a notebook shows
+MAX_CHARACTERS = 2000  # largest number of characters of a completion that a notebook shows
+CODE = '<code class="tex2jax_ignore mathjax_ignore" style="white-space: pre-wrap">'  # notebooks would typeset `$...$`
 
 
 def read_scores(returned: Any, reward: str, size: int, *, is_finite: bool = True) -> list[Score]:

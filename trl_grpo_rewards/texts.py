@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 
-Message: TypeAlias = Mapping[str, Any]
-"""A message in the conversational format, with a `role` and a `content`."""
+Message: TypeAlias = Mapping[str, Any]  # a message in the conversational format, with a `role` and a `content`
 
 
 def content_text(content: str | Iterable[str | Message] | None) -> str:
@@ -87,8 +86,7 @@ def strip_reasoning(text: str) -> str:
     return text
 
 
-MAX_LEVELS = 500
-"""Maximum nesting depth of lists and objects. It is fixed here because Python's own limit depends on the version."""
+MAX_LEVELS = 500  # nesting depth of lists and objects; Python's own limit depends on its version
 
 
 def read_json(text: str) -> Any:

@@ -50,8 +50,7 @@ class Examination(NamedTuple):
     faults: list[str]
 
 
-ReadColumn: TypeAlias = Callable[[list[Any]], list[Reading]]
-"""Returns how a reward reads each value of a dataset column."""
+ReadColumn: TypeAlias = Callable[[list[Any]], list[Reading]]  # for each value of a dataset column
 
 
 class ContradictoryForms(ValueError):

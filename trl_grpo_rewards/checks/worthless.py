@@ -31,8 +31,7 @@ WORDS = "Amber Birch Copper Dover Ember Falcon Granite Harbor Island Jasper Kest
 EXPRESSION = re.compile(r"\$([^$]{1,200})\$|([\d(][\d\s+\-*/×·÷^().]{0,200}[+\-*/×·÷^][\d\s+\-*/×·÷^().]{0,200}[\d)])")
 NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
-Kind: TypeAlias = Literal["formless", "formed", "informed", "near"]
-"""What attacks may earn: formless and formed ones nothing, informed ones a part, and near ones all, if that is intended."""
+Kind: TypeAlias = Literal["formless", "formed", "informed", "near"]  # what attacks earn: a part if informed
 
 
 def attacks(
@@ -204,5 +203,4 @@ KINDS: dict[str, Kind] = {
 }
 """The kind of each attack. Those that rewards declare are informed ones, which may earn a part."""
 
-FORMLESS = [name for name, kind in KINDS.items() if kind == "formless"]
-"""Attacks without a good form, which no reward should pay for. Only rewards that read the answer detect the others."""
+FORMLESS = [name for name, kind in KINDS.items() if kind == "formless"]  # no reward should pay for them

@@ -16,8 +16,7 @@ from . import console
 from .job import choose_model, describe_sizes, load_tokenizer, prepare_job, read_job
 
 
-LEAST_FOUND = 0.9
-"""Smallest share of the broken rewards that must be found."""
+LEAST_FOUND = 0.9  # smallest share of the broken rewards that must be found
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -29,8 +29,7 @@ from .console import OWN, CommandParser, build_rewards, count
 from .datasets import JobArguments, load_problems
 
 
-DEPENDENCIES = r"(accelerate|datasets|peft|torch|transformers|trl)\b"
-"""Packages whose warnings about names that they will remove are not for the user of a command."""
+DEPENDENCIES = r"(accelerate|datasets|peft|torch|transformers|trl)\b"  # their deprecations are not for users
 
 
 @dataclass
@@ -45,8 +44,7 @@ class CheckArguments(JobArguments):
 
 JOBS: dict[str, Any] = {"train": JobArguments, "check": CheckArguments}
 
-TRUTHS = ["true", "false", "yes", "no", "t", "f", "y", "n", "1", "0"]
-"""The values of a switch that the parser of transformers accepts."""
+TRUTHS = ["true", "false", "yes", "no", "t", "f", "y", "n", "1", "0"]  # values of a switch in transformers
 
 NAMED = {
     "report_to": ["all", "none", *INTEGRATION_TO_CALLBACK],
@@ -54,8 +52,7 @@ NAMED = {
 }
 """Values of options that TRL's parser takes as any text. A path with a slash is on the hub."""
 
-SHORT = 60
-"""Most characters of the values that the help shows instead of a word for their type."""
+SHORT = 60  # most characters of the values that the help shows instead of a word for their type
 
 FORMS: dict[Any, dict[str, Any]] = {
     0: {"action": "store_const", "const": "false"},
@@ -113,8 +110,7 @@ def read_job(arguments: Sequence[str], command: str) -> tuple[Any, FilteredGRPOC
     return job, training, model
 
 
-BUNDLED_MODELS = {None: demo.MODEL, "demo.arithmetic": demo.MODEL, "demo.programs": demo.CODER}
-"""The bundled model for each bundled dataset."""
+BUNDLED_MODELS = {None: demo.MODEL, "demo.arithmetic": demo.MODEL, "demo.programs": demo.CODER}  # by dataset
 
 
 def choose_model(model: str | None, dataset: str | None) -> str | None:

@@ -25,8 +25,7 @@ RECIPES = {file.stem: file for file in RECIPE_FOLDER.glob("*.yaml") if not file.
 """Files of the bundled recipes by name. `addition` is the default job: the bundled model on the bundled task.
 `code` has another bundled model and task."""
 
-DEFAULT_RECIPE = "addition"
-"""The recipe of a command line that names no recipe, model or dataset."""
+DEFAULT_RECIPE = "addition"  # the recipe of a command line that names no recipe, model or dataset
 
 BUNDLED: "dict[str, Callable[..., Dataset]]" = {
     "demo.arithmetic": arithmetic,
@@ -38,11 +37,8 @@ BUNDLED: "dict[str, Callable[..., Dataset]]" = {
 FORMATS = {"csv": "csv", "tsv": "csv", "json": "json", "jsonl": "json", "parquet": "parquet", "arrow": "arrow"}
 """The format of the files with each ending."""
 
-SIGNATURES = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\x1f\x8b": "gz"}
-"""The ending of files by their first bytes, for files that have the ending of a text by mistake."""
-
-FROM_WEIGHTS = "start a new run from its weights, in another --output_dir."
-"""What to do with a checkpoint that is not complete. To start anew in its folder would overwrite it."""
+SIGNATURES = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\x1f\x8b": "gz"}  # how files with the wrong ending begin
+FROM_WEIGHTS = "start a new run from its weights, in another --output_dir."  # a checkpoint is not complete
 
 
 def find_recipe(name: str) -> Path:

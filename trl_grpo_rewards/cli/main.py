@@ -60,8 +60,7 @@ MOST_USED = (
 )
 """Options of TRL that nearly every job sets."""
 
-NUMBERS: dict[str, Any] = {"int": int, "float": float}
-"""What reads the values of an option by the name of its type. Other values are texts."""
+NUMBERS: dict[str, Any] = {"int": int, "float": float}  # how values are read, by type; others are texts
 
 POSITIVE = (
     "temperature per_device_train_batch_size per_device_eval_batch_size gradient_accumulation_steps num_generations "
@@ -69,8 +68,7 @@ POSITIVE = (
 ).split()
 """Options of TRL that must be above 0, which TRL finds when it trains, or never."""
 
-NOT_NEGATIVE = ("beta", "learning_rate", "eval_prompts")
-"""Options that must be at least 0."""
+NOT_NEGATIVE = ("beta", "learning_rate", "eval_prompts")  # options that must be at least 0
 
 INTERRUPTS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 

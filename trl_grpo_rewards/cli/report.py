@@ -8,8 +8,7 @@ from ..report.pages import write_page
 from . import console
 
 
-RUNS_IN_A_TABLE = 4
-"""Largest number of runs that a table compares, so that it fits a screen."""
+RUNS_IN_A_TABLE = 4  # largest number of runs that a table compares, so that it fits a screen
 
 
 def build_parser() -> console.CommandParser:

@@ -38,11 +38,8 @@ the rewards need."""
 
 QUARTILES = (0, 0.25, 0.5, 0.75, 1)
 
-MAX_LISTED = 4
-"""Largest number of different scores that are listed with their shares. More scores are summarized by quartiles."""
-
-WHOLE = 1_000_000
-"""Columns for all details, which are not cut."""
+MAX_LISTED = 4  # different scores that are listed with their shares; more of them are summarized by quartiles
+WHOLE = 1_000_000  # columns for all details, which are not cut
 
 
 def build_parser() -> console.CommandParser:

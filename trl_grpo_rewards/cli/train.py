@@ -41,17 +41,10 @@ from .job import choose_model, describe_sizes, describe_steps, load_tokenizer, p
 from .job_files import FROM_WEIGHTS, choose_checkpoint
 
 
-LEAST_SPACE = 1 << 20
-"""Free space of a disk that is not full, in bytes."""
-
-NORMAL_95 = NormalDist().inv_cdf(0.975)
-"""Number of standard errors in half of a 95 % interval."""
-
-DEAD = "dead groups"
-"""The share of groups that are dead, next to the scores of an evaluation."""
-
-REPORT_SHARE = 0.01
-"""Maximum share of the time of a run that may be spent on writing its report anew."""
+LEAST_SPACE = 1 << 20  # free space of a disk that is not full, in bytes
+NORMAL_95 = NormalDist().inv_cdf(0.975)  # number of standard errors in half of a 95 % interval
+DEAD = "dead groups"  # the share of groups that are dead, next to the scores of an evaluation
+REPORT_SHARE = 0.01  # maximum share of the time of a run that may be spent on writing its report anew
 
 logger = logging.getLogger(__name__)
 

@@ -19,11 +19,8 @@ WORDS = {
 }
 """The lists of `words.txt` by their headings."""
 
-STOP_WORDS = frozenset(WORDS["stop words"])
-"""Words that carry little meaning of their own. The count of stop words and the end of a sentence depend on them."""
-
-ABBREVIATIONS = frozenset(WORDS["words that keep their period"])
-"""They end a sentence only if a stop word with a capital letter follows. Letters that are missing end sentences more often."""
+STOP_WORDS = frozenset(WORDS["stop words"])  # words without a meaning of their own; no sentence ends with one
+ABBREVIATIONS = frozenset(WORDS["words that keep their period"])  # a stop word with a capital ends them
 
 OPENERS = STOP_WORDS.union(WORDS["openers of sentences"])
 

@@ -16,9 +16,7 @@ Function = TypeVar("Function", bound=Callable[..., bool])
 
 Relation = Literal["less than", "at least"]
 
-Position = NewType("Position", int)
-"""The place of a word, a sentence or a paragraph, counted from 1."""
-
+Position = NewType("Position", int)  # the place of a word, a sentence or a paragraph, counted from 1
 SAMPLE = "A text."  # on which a constraint is tried when its arguments are read
 
 
@@ -59,8 +57,7 @@ class Constraint:
         return bound
 
 
-CONSTRAINTS: dict[str, Constraint] = {}
-"""All constraints by their ids."""
+CONSTRAINTS: dict[str, Constraint] = {}  # all constraints by their ids
 
 
 def constraint(name: str, *, copies: bool = False, package: str | None = None) -> Callable[[Function], Function]:
@@ -103,8 +100,7 @@ def meets_relation(count: int, relation: Relation, threshold: int) -> bool:
     return count < threshold if relation == "less than" else count >= threshold
 
 
-MAX_QUOTED_WORDS = 12
-"""Largest number of words that a completion may consist of if the prompt contains it, such as an option to choose."""
+MAX_QUOTED_WORDS = 12  # words of a completion that may be in the prompt, such as an option to choose
 
 
 def read_constraints(names: Any, arguments: Any = None) -> list[Constraint]:

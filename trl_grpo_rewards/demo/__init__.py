@@ -32,11 +32,8 @@ MIXED = ("1+1", "2+2", "3+3", "4+4", "2*2")
 
 KIND = re.compile(r"[1-9][+*][1-9]")
 
-NUMBERS = range(2, 10)
-"""The numbers in the tasks."""
-
-INPUTS = (-20, -3, -1, 0, 1, 4, 7, 12, 30)
-"""The arguments with which a function is tested, in addition to its number and the one before."""
+NUMBERS = range(2, 10)  # the numbers in the tasks
+INPUTS = (-20, -3, -1, 0, 1, 4, 7, 12, 30)  # tested in addition to the number and the one before
 
 
 class Task(NamedTuple):

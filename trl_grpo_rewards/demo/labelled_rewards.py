@@ -157,5 +157,4 @@ def read_rewards() -> Iterator[tuple[str, str, Reward, str]]:
                 yield name, said, MADE[name], data
 
 
-LABELLED = [*read_rewards()]
-"""The name of each reward, what a finding says (nothing if it is healthy), the reward, and the name of its data."""
+LABELLED = [*read_rewards()]  # the name of each reward, what a finding says of it, the reward, and its data

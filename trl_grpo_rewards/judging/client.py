@@ -31,15 +31,9 @@ from .verdicts import Costs, Grading, QuotedReply, TruncatedReply, UnreadableRep
 logger = logging.getLogger(__name__)
 
 UNRELATED_STATUSES = frozenset({401, 403, 408, 409, 429})  # to structured output and the limit of tokens
-
-HTTP = importlib.import_module(type(openai.DEFAULT_CONNECTION_LIMITS).__module__.partition(".")[0])
-"""The HTTP library that the installed openai client uses: httpx, or its successor."""
-
-MAX_REPLY = 8 << 20
-"""Maximum size of a reply in bytes, after decompression."""
-
-ENCODING = ("content-encoding", "content-length", "transfer-encoding")
-"""Headers that are no longer true of a reply once it is read."""
+HTTP = importlib.import_module(type(openai.DEFAULT_CONNECTION_LIMITS).__module__.partition(".")[0])  # httpx
+MAX_REPLY = 8 << 20  # maximum size of a reply in bytes, after decompression
+ENCODING = ("content-encoding", "content-length", "transfer-encoding")  # no longer true of a reply that is read
 
 MAX_TOKENS = 4096
 """
@@ -61,15 +55,11 @@ class Accepted:
     limit: str = "max_tokens"
 
 
-ACCEPTED: dict[tuple[str | None, str], Accepted] = {}
-"""What is known of each endpoint."""
+ACCEPTED: dict[tuple[str | None, str], Accepted] = {}  # what is known of each endpoint
 
 CONTEXT_EXCEEDED = re.compile("context.?(length|size|window)")
-LIMIT_REFUSED = re.compile(rf"max_[a-z_]*tokens|{CONTEXT_EXCEEDED.pattern}")
-"""Words in a server's refusal if the text and the limit exceed the model's context, and for any reason that is the limit."""
-
-REQUEST_SECONDS: ContextVar[list[float]] = ContextVar("REQUEST_SECONDS")
-"""Duration in seconds of each request that the current call has made, retries included."""
+LIMIT_REFUSED = re.compile(rf"max_[a-z_]*tokens|{CONTEXT_EXCEEDED.pattern}")  # a server refuses the limit
+REQUEST_SECONDS: ContextVar[list[float]] = ContextVar("REQUEST_SECONDS")  # of the current call, retries included
 
 OPEN_CLIENTS: "WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Settings, Client]]" = WeakKeyDictionary()
 """Clients in use, by event loop, since a client belongs to one event loop."""

@@ -14,11 +14,8 @@ never stop arriving."""
 DEFAULT_ADVICE = "Check that the server responds and resume the run, or raise retries, timeout or max_failures."
 """What to do about an error that has no advice of its own."""
 
-FAILED_ONCE: set[Hashable] = set()
-"""Those whose last batch had a single failure that `max_failures` does not allow. A second one stops the run."""
-
-WARNED: set[Hashable] = set()
-"""Those of whom a failure has been shown."""
+FAILED_ONCE: set[Hashable] = set()  # its last batch had a failure; a second one stops the run
+WARNED: set[Hashable] = set()  # those of whom a failure has been shown
 
 
 @dataclass(frozen=True)

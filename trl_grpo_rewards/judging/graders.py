@@ -12,8 +12,7 @@ from .rubrics import Criterion, UnreadableRubric, hide_part, read_rubric, score_
 from .verdicts import Grading
 
 
-MAX_SHOWN = 1800
-"""Maximum number of characters of all criteria of a row in a log, with which a report shows all of up to 45 criteria."""
+MAX_SHOWN = 1800  # characters of all criteria of a row in a log, which are up to 45 criteria
 
 
 class GradedRow(NamedTuple):

@@ -15,8 +15,7 @@ from ..traits import Reading
 from .verdicts import drop_code_fence
 
 
-SHORT = reprlib.Repr()
-"""Shows values of any size and depth in a few characters."""
+SHORT = reprlib.Repr()  # shows values of any size and depth in a few characters
 SHORT.maxstring = 160
 
 
@@ -61,17 +60,10 @@ def hide_part(criteria: Sequence[Criterion], share: float, seed: str) -> tuple[C
     return tuple(criteria[place] for place in sorted(kept))
 
 
-HOLDERS = ("rubrics", "rubric", "criteria")
-"""Keys under which a dict holds its criteria. Without one of them, they are the only list or dict in it."""
-
-POINTS = ("points", "weight", "score")
-"""Keys of a criterion's points. Any other number, such as an id, says nothing about them."""
-
-ITEM = re.compile(r"\s*(?:[-*•+]|\(?\d+[.):])\s+")
-"""The start of an item in a list that is written as text."""
-
-JSON_START = re.compile(r"\s*(?:\{\s*[}\"']|\[\s*[\]\[{\"'])")
-"""The start of a text that must be JSON. A sentence may start with a bracket, too: `[Hard Rule] It is short.`"""
+HOLDERS = ("rubrics", "rubric", "criteria")  # keys of the criteria in a dict; without one, its only list or dict
+POINTS = ("points", "weight", "score")  # keys of a criterion's points; any other number may be an id
+ITEM = re.compile(r"\s*(?:[-*•+]|\(?\d+[.):])\s+")  # the start of an item in a list that is written as text
+JSON_START = re.compile(r"\s*(?:\{\s*[}\"']|\[\s*[\]\[{\"'])")  # a sentence may start with a bracket, too
 
 
 POINTS_IN_WORDS = re.compile(

@@ -14,8 +14,7 @@ from ..options import Column, freeze, has_type, thaw
 from .rubrics import split_criterion
 
 
-MIN_SECRET = 8
-"""Minimum length of a key that is a secret, in characters. Servers without keys get placeholders, such as `1`."""
+MIN_SECRET = 8  # characters of a key that is a secret; servers without keys get placeholders, such as `1`
 
 
 @dataclass(frozen=True)
@@ -70,9 +69,7 @@ class Settings:
 
 
 SCALE = (0.0, 10.0)  # by default
-RUBRICS = "a sentence, to {'name': ('What to look at?', weight)}, or to column('rubric')"
-"""What a rubric may be, in the words of an error."""
-
+RUBRICS = "a sentence, to {'name': ('What to look at?', weight)}, or to column('rubric')"  # in the words of an error
 CONNECT_SECONDS = 5.0  # time limit of the attempt to reach a server before training
 
 

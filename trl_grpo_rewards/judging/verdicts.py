@@ -35,8 +35,7 @@ class Grading:
         return self.reason if self.error is None else f"no verdict: {self.error}"
 
 
-VERDICT_KEY = re.compile('"(?:score|verdict)')
-"""A key of a verdict. With one before it, an object at the end is not the only verdict of a reply."""
+VERDICT_KEY = re.compile('"(?:score|verdict)')  # with one before it, an object at the end is not the only verdict
 
 
 class UnreadableReply(ValueError):

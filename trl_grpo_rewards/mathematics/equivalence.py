@@ -18,8 +18,7 @@ from .functions import CONTEXT, Numeric, TooLarge, Undefined
 from .values import ZERO, Operation, Symbol, Value, find_names, find_symbols, is_expression, substitute, walk
 
 
-POINTS, ENOUGH = 14, 4
-"""Number of points at which two expressions are evaluated at most, and number of those that must agree."""
+POINTS, ENOUGH = 14, 4  # points at which two expressions are evaluated at most, and that must agree
 
 
 def are_equal_expressions(one: Value, other: Value) -> bool | None:
@@ -154,20 +153,15 @@ def draw_integers(one: Value, other: Value, symbols: Sequence[str]) -> Iterator[
 
 
 NUMBERED = re.compile(r"[CcKk]_\d")
-GENERAL = re.compile(r"[CK]|[Cc]_\d")
-"""Names that only stand for arbitrary constants. One of two families must use them."""
+GENERAL = re.compile(r"[CK]|[Cc]_\d")  # names of arbitrary constants; one of two families must use them
 
 CONSTANT_NAMES = re.compile(r"[CcKkABDMN](?:_\d)?|\\(?:alpha|beta|lambda)")
 VARIABLES = {*"xyztuvwrsp", "\\theta", "\\phi"}
-COEFFICIENTS = {"A": {"A", "B"}, "a": {"a"}}
-"""Names of coefficients next to which `C` or `c` is a coefficient as well."""
+COEFFICIENTS = {"A": {"A", "B"}, "a": {"a"}}  # next to these, `C` and `c` are coefficients, too
 
 MAX_CONSTANTS = 3
-NO_DIFFERENCE = CONTEXT.mpf(10) ** -60
-"""Largest ratio of what is left of a function and its values if the function is a sum of multiples of others."""
-
-SIDES = ((0.2, 3.0), (-3.0, -0.2))
-r"""Ranges of the variables. On each of them, a family has its own constants, as `\ln x + C` has below and above 0."""
+NO_DIFFERENCE = CONTEXT.mpf(10) ** -60  # largest ratio of what is left to the values if functions are dependent
+SIDES = ((0.2, 3.0), (-3.0, -0.2))  # a family has its own constants on each of them, as `\ln x + C` has
 
 Vector = list[Numeric]
 

@@ -17,11 +17,8 @@ from .functions import COMPUTE, CONTEXT, MAX_LOG, Numeric, TooLarge, Undefined, 
 from .values import INFINITY, MINUS_INFINITY, Call, Number, Operation, Symbol, Value
 
 
-SAME = CONTEXT.mpf(10) ** -70
-"""Largest relative difference of equal numbers. Rounding errors are far smaller, differences of answers far larger."""
-
-NOTHING = CONTEXT.mpf(10) ** -85
-"""Numbers smaller than this may be the rounding error of 0."""
+SAME = CONTEXT.mpf(10) ** -70  # largest relative difference of equal numbers; rounding errors are far smaller
+NOTHING = CONTEXT.mpf(10) ** -85  # numbers smaller than this may be the rounding error of 0
 
 MAX_TERMS = 500
 CONSTANT_VALUES = {"\\pi": +CONTEXT.pi, "e": +CONTEXT.e, "i": CONTEXT.mpc(0, 1)}

@@ -18,12 +18,9 @@ class TooLarge(Undefined):
 
 
 CONTEXT = MPContext()
-CONTEXT.prec = 320
-"""Precision of the evaluation, in bits."""
+CONTEXT.prec = 320  # precision of the evaluation, in bits
 
-MAX_LOG = 10.0**6
-"""Largest logarithm of a number to the base 2. Larger numbers would take long to compute."""
-
+MAX_LOG = 10.0**6  # largest logarithm of a number to the base 2. Larger numbers would take long to compute.
 Numeric = Any  # a real or complex number of mpmath, which has no types
 Compute = Callable[..., Numeric]
 
@@ -84,10 +81,8 @@ class Function(NamedTuple):
     """A function of one argument, whose command is its name."""
 
     compute: Compute
-    spellings: str = ""
-    """Other commands for it."""
-    bare: str = ""
-    """Other names that may stand in a text without a backslash. A name that is also a word may not."""
+    spellings: str = ""  # other commands for it
+    bare: str = ""  # other names that may stand in a text without a backslash. A name that is also a word may not.
 
 
 FUNCTIONS = {
@@ -124,11 +119,8 @@ FUNCTIONS = {
 }
 """Functions that take what follows them as their argument."""
 
-SPECIAL = {"\\Gamma": "gamma", "\\zeta": "zeta"}
-"""Letters that are functions if a bracket follows."""
-
-OPERATORS = {*"det dim deg ker max min sup gcd lcm".split()}
-"""Commands that begin a name or take a list."""
+SPECIAL = {"\\Gamma": "gamma", "\\zeta": "zeta"}  # letters that are functions if a bracket follows
+OPERATORS = {*"det dim deg ker max min sup gcd lcm".split()}  # commands that begin a name or take a list
 
 SPELLED = {other: name for name, (_, spellings, bare) in FUNCTIONS.items() for other in f"{spellings} {bare}".split()}
 """The name of a function for each of its other spellings."""

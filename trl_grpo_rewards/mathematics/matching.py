@@ -17,8 +17,7 @@ class Undecided:
 
 
 UNDECIDED = Undecided()
-Verdict = bool | None | Undecided
-"""Whether two values are equal, or None if that cannot be computed."""
+Verdict = bool | None | Undecided  # whether two values are equal, or None if that cannot be computed
 
 
 @dataclass(frozen=True)
@@ -45,12 +44,9 @@ class AnswerRules:
 class Kind(NamedTuple):
     """A kind of value."""
 
-    holds: Callable[[Value], bool]
-    """Whether a value is of this kind."""
-    match: "Callable[[Value, Value, Same], Verdict]"
-    """Whether a gold answer and an answer are equal. At least one of them is of this kind."""
-    is_open: Callable[[Value, Callable[[Value], bool]], bool] | None = None
-    """Whether a value is not worked out, given a function that says the same of a part. By default, a part of it is not."""
+    holds: Callable[[Value], bool]  # whether a value is of this kind
+    match: "Callable[[Value, Value, Same], Verdict]"  # one of both values is of this kind
+    is_open: Callable[[Value, Callable[[Value], bool]], bool] | None = None  # by default, if a part of it is open
 
 
 class Same:

@@ -12,8 +12,7 @@ from .values import Number, Operation, Symbol, Value
 
 
 LIST, ROW, RELATION, UNIT, ARROW, OR, AND, UNION, INTERSECTION, RATIO, OVER, MODULO = range(10, 130, 10)
-SUM, PRODUCT, NEGATION, FACTOR, POWER = range(200, 250, 10)
-"""How strongly signs bind. A unit belongs to a whole side, and a sign before a product to the product."""
+SUM, PRODUCT, NEGATION, FACTOR, POWER = range(200, 250, 10)  # how strongly signs bind; a unit belongs to a whole side
 
 Read = Callable[["Reader"], Value]
 
@@ -22,33 +21,24 @@ class Infix(NamedTuple):
     """What a token does after a value, and how strongly it binds."""
 
     power: int
-    build: "Callable[[Reader, Value], Value | None]"
-    """Returns the value together with what follows it, or None if the token does not continue this value."""
-    applies: "Callable[[Reader, int], bool] | None" = None
-    """Whether the token at a place has this meaning. By default, it has."""
+    build: "Callable[[Reader, Value], Value | None]"  # returns None if the token does not continue the value
+    applies: "Callable[[Reader, int], bool] | None" = None  # whether the token has this meaning; by default, it has
 
 
 class Grammar(NamedTuple):
     """What tokens build, by their text, and otherwise by their kind, as in `<word>`."""
 
-    openings: "Mapping[str, tuple[Callable[[Reader], Value | None], ...]]"
-    """What is tried at the start of a statement, by the kind of its first token. Each returns the whole value, or None."""
-    item: Read
-    """Reads the first item of a statement, which goes on with the infixes."""
-    finish: Callable[[Value], Value]
-    """Changes the value of a whole statement."""
-    prefixes: Mapping[str, Read]
-    """What a token builds at the start of a value. The reader stands at this token."""
-    infixes: Mapping[str, tuple[Infix, ...]]
-    """What a token builds after a value, in the order in which it is tried."""
-    loosest: Mapping[str, int]
-    """How strongly each of these binds at least."""
+    openings: "Mapping[str, tuple[Callable[[Reader], Value | None], ...]]"  # by the kind of the first token
+    item: Read  # reads the first item of a statement, which goes on with the infixes
+    finish: Callable[[Value], Value]  # changes the value of a whole statement
+    prefixes: Mapping[str, Read]  # what a token builds at the start of a value. The reader stands at this token.
+    infixes: Mapping[str, tuple[Infix, ...]]  # what a token builds after a value, in the order in which it is tried
+    loosest: Mapping[str, int]  # how strongly each of these binds at least
 
 
 AFTER_INTERVALS = {"", "\\cup", "\\cap", "\\setminus", ",", "or", "and", "."}
 LEADING = {"=", "\\approx", "\\equiv", "\\to", "\\sim", "#", "*", "`", '"', ",", "\\quad", "."}
-TRAILING = {".", "*", "`", '"', ":", "?", "\\quad"}
-"""Signs that mean nothing at the start and at the end of a statement. They are left out before openings and prefixes run."""
+TRAILING = {".", "*", "`", '"', ":", "?", "\\quad"}  # these mean nothing at both ends; left out before openings
 
 
 class Reader:

@@ -94,8 +94,7 @@ shows nothing.
 
 IS_REWRITTEN = re.compile("|".join(REWRITTEN))
 
-PREFIXED = {"x": 16, "o": 8, "b": 2}
-"""Bases of numbers as programs write them: `0xA3`."""
+PREFIXED = {"x": 16, "o": 8, "b": 2}  # bases of numbers as programs write them: `0xA3`
 
 
 def normalize_signs(text: str) -> str:

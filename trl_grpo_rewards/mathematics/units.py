@@ -3,8 +3,7 @@ r"""Units and the nouns that say what is counted: `\text{km/h}`, `m^2`, `\$`, `a
 import re
 
 
-Unit = tuple[tuple[str, int], ...]
-"""The names of the units and nouns of a quantity, each with its power, in the order of the names."""
+Unit = tuple[tuple[str, int], ...]  # names of units and nouns with their powers, in the order of the names
 
 TABLE = r"""
     % | percent percentage pct  ° | degree deg 度  $ | dollar usd buck  cent ¢  € | euro eur  £ | gbp
@@ -35,8 +34,7 @@ PARTS = {
 }  # fmt: skip
 """Units that make one quantity together with the next smaller one."""
 
-MARKS: dict[str, Unit] = {"'": (("ft", 1),), "''": (("in", 1),)}
-"""Marks that are feet and inches if the other answer says so."""
+MARKS: dict[str, Unit] = {"'": (("ft", 1),), "''": (("in", 1),)}  # feet and inches if the other answer says so
 
 
 def parse_unit(text: str) -> Unit:

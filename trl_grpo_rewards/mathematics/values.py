@@ -54,8 +54,7 @@ INFINITY = Symbol("\\infty")
 MINUS_INFINITY = Operation("-", (INFINITY,))
 EMPTY_SET = Symbol("\\emptyset")
 CONSTANTS = {"\\pi", "e", "i", "\\infty"}
-WITH_INDEX = {"sum", "prod", "int"}
-"""Operations whose first operand is a variable that occurs only inside."""
+WITH_INDEX = {"sum", "prod", "int"}  # operations whose first operand is a variable that occurs only inside
 
 
 def make_number(number: int | Fraction) -> Number:

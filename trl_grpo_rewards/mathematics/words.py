@@ -111,8 +111,7 @@ GENERIC_NOUNS = {
 
 
 ARTICLES = {"a", "an", "the"}
-NO_NOUNS = ARTICLES | {*"is are was and or plus minus wins has only".split()}
-"""Words before which an `A` is a name."""
+NO_NOUNS = ARTICLES | {*"is are was and or plus minus wins has only".split()}  # words before which an `A` is a name
 
 
 def has_role(word: str, *roles: str) -> bool:

@@ -9,8 +9,7 @@ from .cases import RowTests, list_required
 from .python_tests import UnreadableTests
 
 
-PYTHON = re.compile(r"(?i)[\s{.]*i?py(?:thon|py)?(?:3[\d.]*)?(?![\w-])")
-"""A name of Python, also in braces and with a version."""
+PYTHON = re.compile(r"(?i)[\s{.]*i?py(?:thon|py)?(?:3[\d.]*)?(?![\w-])")  # also in braces and with a version
 
 MARK = "|".join([*(re.escape(mark) for pair in REASONING_MARKS for mark in pair), r"<[/|｜]?[\w▁]{1,40}[|｜]?>"])
 """A mark of the reasoning, a tag such as `</answer>`, or a token of a chat template such as `<|im_end|>`."""
@@ -22,8 +21,7 @@ OPENING = re.compile(rf"(?:.*(?:{MARK}))?({CONTAINERS})(`{{3,}}|~{{3,}})([^`]*)"
 CLOSING = re.compile(rf"([ \t]*)(`{{3,}}|~{{3,}})\s*((?:{MARK}).*)?")
 DEFINITION = re.compile(r"(?m)^(?:[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+|(?=\w+[ \t]*(?::[^=\n]+)?=[^=]))(\w+)")
 
-MAX_PROGRAM_CHARS = 200_000
-"""Maximum length of a program, in characters. Longer blocks count as missing. Contests usually allow 64 KB."""
+MAX_PROGRAM_CHARS = 200_000  # longer blocks count as missing; contests usually allow 64 KB
 
 
 @dataclass

@@ -31,7 +31,6 @@ NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3
 TOLERANCE = 1e-6  # of two numbers with a decimal point, absolute or relative: most contests print six digits
 MAX_NUMBER_CHARS = 400  # of a number that is compared by its value: the largest float has 309 digits
 SHOWN_CHARS = 200  # of an input, an expected value or an output in the description of a failure
-
 BRACKETS = re.compile(r" ?([][(){},]) ?")  # next to which spaces make no difference
 STRINGS = re.compile(
     r'"[^"\\]*(?:\\.[^"\\]*)*"?'
@@ -43,12 +42,8 @@ SPARE_CHARS, CHARS_RATIO = 1000, 10
 different lengths: `0` has three characters with its separator, and `-1.2345678901234567e-07` has 25."""
 
 SPARE_LEVELS = 10  # number of levels by which an answer may be nested more deeply than what is expected
-
-FOLDER, PACKAGE = Path(inside.__file__).parent, "programs.inside"
-"""The folder of the package that runs in the sandbox, and its name there."""
-
-MODULES = tuple(sorted(f"{PACKAGE}.{file.stem}" for file in FOLDER.glob("[a-z]*.py")))
-"""Modules that a back end on this machine may load in advance."""
+FOLDER, PACKAGE = Path(inside.__file__).parent, "programs.inside"  # what runs in the sandbox, and its name there
+MODULES = tuple(sorted(f"{PACKAGE}.{file.stem}" for file in FOLDER.glob("[a-z]*.py")))  # may be loaded early
 
 LOADER = """
 import importlib.machinery, sys

@@ -24,8 +24,7 @@ from .inside.program import PACKAGES
 from .python_tests import PythonTests, UnreadableTests, find_use
 
 
-MAX_TRIED, SHOWN_ROWS = 64, 10
-"""Number of rows whose tests are tried with programs, and of rows that a warning names at most."""
+MAX_TRIED, SHOWN_ROWS = 64, 10  # rows that are tried with programs, and rows that a warning names at most
 
 MAX_UNREADABLE, MAX_UNSOLVED, MAX_UNNOTICED = 0.05, 0.1, 0.1
 """Shares of rows with unreadable or impossible tests, and of those whose own solution fails, above which they are a fault; and
@@ -36,8 +35,7 @@ REFERENCE_COLUMNS = ("solution", "canonical_solution", "code", "reference_soluti
 
 KINDS = {OutputCase: "inputs with their outputs", CallCase: "calls", PythonTests: "sets of Python tests"}
 
-Outcome: TypeAlias = ProgramVerdict | UnreadableTests
-"""How a program did, or why its tests cannot be run."""
+Outcome: TypeAlias = ProgramVerdict | UnreadableTests  # how a program did, or why its tests cannot be run
 
 
 @dataclass
@@ -244,8 +242,7 @@ SWAPS |= {"*": "+", "//": "*", "%": "//", "max": "min", "min": "max", "if": "if 
 REMOVED = {ast.Return: "return None", ast.Assign: "pass", ast.AugAssign: "pass", ast.Expr: "pass"}
 LEFT_OUT = re.compile(r"raise |(logger|warnings)\.|['\"]|@|(async )?def |if TYPE_CHECKING|match |return( None)?$")
 
-TRIED_FAULTS, SECONDS = 3, 1.0
-"""Number of faults that are tried in a program, spread over it, and the largest time limit of each: it may never end."""
+TRIED_FAULTS, SECONDS = 3, 1.0  # faults that are tried in a program, and their time limit: it may never end
 
 
 def list_faults(program: str) -> list[tuple[int, str]]:

@@ -17,9 +17,7 @@ from .inside.program import NODES, PACKAGES, PRELUDES
 
 
 MAX_TEST_CHARS = 1_000_000  # longer ones take seconds to parse
-
-FIXTURES = ("self", "cls", "capsys")
-"""Parameters that test functions may have, next to fixtures and parameters of their own."""
+FIXTURES = ("self", "cls", "capsys")  # next to fixtures and parameters of the tests themselves
 
 UNSEEN = frozenset(
     "assertWarns assertWarnsRegex assertLogs assertNoLogs warns deprecated_call catch_warnings simplefilter".split()
@@ -27,23 +25,19 @@ UNSEEN = frozenset(
 """Attributes by which tests look at warnings and logs, which stay in the process that writes them."""
 
 RUNNING = ("eval", "exec", "compile", "__import__")
-RUNNING_MODULES = ("pickle", "marshal", "dill", "shelve", "doctest", "runpy")
-"""Functions that run what they are given, and modules of such functions."""
-
+RUNNING_MODULES = ("pickle", "marshal", "dill", "shelve", "doctest", "runpy")  # and functions that run texts
 PATCHING = ("monkeypatch", "mocker")  # fixtures that replace parts of the program
 
 ENTRY_POINT = re.compile(r"[^\W\d]\w*(\(\))?(\.[^\W\d]\w*(\(\))?)*")
 
-GUARDED = {*vars(builtins), *PRELUDES["tests"]}
-"""Names that a program may define and that tests do not get from it, unless they are what is tested."""
+GUARDED = {*vars(builtins), *PRELUDES["tests"]}  # a program may define them, but tests do not get these
 
 GUARDED_CLASSES = {
     name: get_origin(one) or one for name, one in PRELUDES["tests"].items() if name[0].isupper() and name not in NODES
 }
 """Those of them that are classes. A class of which tests use an attribute that it lacks is one of the program."""
 
-LIBRARY = {*PACKAGES, *sys.stdlib_module_names}
-"""Names of modules that tests have even if they do not import them, as they mean them by their attributes."""
+LIBRARY = {*PACKAGES, *sys.stdlib_module_names}  # modules that tests may mean without an import of theirs
 
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 

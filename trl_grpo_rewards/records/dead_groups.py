@@ -9,11 +9,8 @@ import numpy as np
 
 GroupKind: TypeAlias = Literal["live", "solved", "failed", "flat", "unscored"]
 
-DeadBy: TypeAlias = Literal["total", "outcome", "each"]
-"""The scores that must be equal in a dead group."""
-
-DEFAULT_TOLERANCE = 1e-6
-"""Default for the largest difference between the rewards of a dead group. Rounding of float32 sums near 1 is smaller."""
+DeadBy: TypeAlias = Literal["total", "outcome", "each"]  # the scores that must be equal in a dead group
+DEFAULT_TOLERANCE = 1e-6  # of the rewards in a dead group; rounding of float32 sums near 1 is smaller
 
 
 class Rule(NamedTuple):

@@ -18,17 +18,10 @@ import numpy as np
 from .dead_groups import DeadBy, GroupKind
 
 
-MAX_LEVELS = 100
-"""Maximum nesting depth of lists and dicts. Python has a limit of its own, which ends the run."""
-
-MAX_SIZE = 1 << 26
-"""Maximum number of characters. Lists that contain the same list twice, at many levels, are larger than any memory."""
-
-ITEM_SIZE = 256
-"""Number of characters that an item of a list or dict counts for in addition to its own, since many items take time."""
-
-MAX_BITS = 2048
-"""Maximum size of an integer, in bits. It has 617 digits, and Python's own limit can be set as low as 640 digits."""
+MAX_LEVELS = 100  # maximum nesting depth of lists and dicts. Python has a limit of its own, which ends the run.
+MAX_SIZE = 1 << 26  # characters; a list that contains another twice, at many levels, exceeds any memory
+ITEM_SIZE = 256  # characters that an item of a list or dict counts for besides, since many take time
+MAX_BITS = 2048  # bits of an integer: 617 digits; Python's own limit can be as low as 640
 
 
 def make_readable(value: Any) -> Any:
@@ -190,11 +183,8 @@ def hash_prompt(prompt: Any) -> str:
     return hashlib.sha256(json.dumps(prompt, sort_keys=True).encode()).hexdigest()[:16]
 
 
-MAX_NUMBER = 1e100
-"""Largest number in a record. The square of a larger one may be larger than any float."""
-
-HALF_OF_A_PAIR = re.compile("[\\ud800-\\udfff]")
-"""What JSON can spell and no terminal can print: one of the two surrogates of a character."""
+MAX_NUMBER = 1e100  # largest number in a record. The square of a larger one may be larger than any float.
+HALF_OF_A_PAIR = re.compile("[\\ud800-\\udfff]")  # JSON can spell half of a character; terminals cannot
 
 
 def is_number(value: Any) -> bool:
@@ -225,8 +215,7 @@ def is_anything(value: Any) -> bool:
     return True
 
 
-REQUIRED = {"step", "group", "rewards", "columns", "prompt_id"}
-"""The fields that every record has. Readers ignore fields that have no check."""
+REQUIRED = {"step", "group", "rewards", "columns", "prompt_id"}  # other fields may be missing or unknown
 
 CHECKS: dict[str, Callable[[Any], bool]] = {
     "step": is_count, "group": is_count, "rewards": is_dict, "columns": is_dict, "prompt_id": is_text,

@@ -18,11 +18,8 @@ from .dead_groups import find_kind
 from .files import Group
 
 
-GROUPS_AT_ONCE = 128
-"""Number of groups that are scored together. Rewards that call a server score them concurrently."""
-
-MAX_EXAMPLES = 10
-"""Largest number of rows that are shown of each kind."""
+GROUPS_AT_ONCE = 128  # number of groups that are scored together. Rewards that call a server score them concurrently.
+MAX_EXAMPLES = 10  # largest number of rows that are shown of each kind
 
 
 @dataclass

@@ -19,14 +19,9 @@ from .files import FOLDER, Group, append_lines, list_parts, read_groups
 
 logger = logging.getLogger(__name__)
 
-RUN_FILE = "run.json"
-"""Name of the file in the output directory of a run."""
-
-TABLES = "completions"
-"""Name of the folder in the output directory in which TRL's trainer writes its tables."""
-
-MAX_RUN_SIZE = 64 << 20
-"""Largest size of the file that is read, in bytes."""
+RUN_FILE = "run.json"  # name of the file in the output directory of a run
+TABLES = "completions"  # name of the folder in the output directory in which TRL's trainer writes its tables
+MAX_RUN_SIZE = 64 << 20  # largest size of the file that is read, in bytes
 
 
 @contextmanager
@@ -157,14 +152,9 @@ def format_option(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
-LOG_FILE = "log.jsonl"
-"""Name of the file in the output directory of a run."""
-
-STATE_FILE = "trainer_state.json"
-"""Name of the file in which transformers saves the log with each checkpoint. Runs without a [`LOG_FILE`] have it."""
-
-MAX_LOG_SIZE = 1 << 30
-"""Largest size of a log that is read, in bytes. An entry has about 2,000."""
+LOG_FILE = "log.jsonl"  # name of the file in the output directory of a run
+STATE_FILE = "trainer_state.json"  # transformers saves the log in it, with each checkpoint; older runs have no other
+MAX_LOG_SIZE = 1 << 30  # largest size of a log that is read, in bytes. An entry has about 2,000.
 
 
 class LogWriter:
@@ -236,8 +226,7 @@ def decode(text: str) -> Any:
         return None
 
 
-EXACT = 1e-4
-"""Largest relative error of a weighted sum of mean scores that equals a mean total."""
+EXACT = 1e-4  # largest relative error of a weighted sum of mean scores that equals a mean total
 
 
 def has_records(source: Path) -> bool:

@@ -13,8 +13,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from .fields import is_number
 
 
-MIN_POINTS = 10
-"""Number of values from which a series has a trend, and of those that a mean is taken over to see a parting."""
+MIN_POINTS = 10  # values of a series that has a trend, and of a mean in a parting
 
 EVALUATION = (re.compile("(?!train_)(.+)_runtime"), re.compile("(eval.*)_reward"))
 """Names that only an evaluation has. They begin with `eval`, with `eval_` and the dataset, or with another word."""
@@ -22,8 +21,7 @@ EVALUATION = (re.compile("(?!train_)(.+)_runtime"), re.compile("(eval.*)_reward"
 OUTCOMES = re.compile(
     "accura|answer|boxed|code|correct|exact|math|outcome|pass|right|solv|succe|valid|verif", re.IGNORECASE
 )
-FORMS = re.compile("format|json|length|penalty|style|tag|xml", re.IGNORECASE)
-"""Names of rewards that say what is right, and of those that do not, for logs that do not say which reward does."""
+FORMS = re.compile("format|json|length|penalty|style|tag|xml", re.IGNORECASE)  # that do not say what is right
 
 
 class Trend(NamedTuple):

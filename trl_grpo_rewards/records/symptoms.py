@@ -20,14 +20,9 @@ from .fields import is_number
 from .signs import MIN_POINTS, Point, Signs, Trend, find_first_parting
 
 
-FEW, MIN_STEPS, LONG = 5, 20, 50
-"""Numbers of steps from which facts are told, from which a run has trends, and in which nothing changes for too long."""
-
-MIN_GROUPS = 4 * FEW
-"""Number of groups that are not all dead by chance: if half are, 5 groups in a row are dead in one of 32 cases."""
-
-Facts: TypeAlias = list[dict[str, Any]] | None
-"""The values for the sentence of each warning. None if the run does not have the metric. `about` names rewards."""
+FEW, MIN_STEPS, LONG = 5, 20, 50  # steps for facts, for trends, and without any change for too long
+MIN_GROUPS = 4 * FEW  # not all dead by chance: if half are, 5 in a row are in one of 32 cases
+Facts: TypeAlias = list[dict[str, Any]] | None  # values for the sentence of each warning; None without the metric
 
 
 class Anomaly(NamedTuple):

@@ -12,11 +12,8 @@ from ..tools.calls import is_error
 from .trends import find_outcome_reward, keep_finite, read_outcome_scores
 
 
-MAX_BYTES = 4 << 20
-"""Maximum size in bytes of each of the three samples on a page."""
-
-MAX_TEXT = 8000
-"""Maximum number of characters of one text. The middle of a longer text is left out."""
+MAX_BYTES = 4 << 20  # maximum size in bytes of each of the three samples on a page
+MAX_TEXT = 8000  # maximum number of characters of one text. The middle of a longer text is left out.
 
 
 class BoundedHeap:

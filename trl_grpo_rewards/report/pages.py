@@ -15,11 +15,8 @@ from .excerpts import MAX_TEXT, encode_json
 from .summaries import Summary
 
 
-PAGE = Path(__file__).with_name("page")
-"""Folder of the page's template, style and scripts."""
-
-SCRIPTS = ("common.js", "tables.js", "charts.js", "sections.js", "groups.js", "start.js")
-"""The page's scripts, in the order in which they run."""
+PAGE = Path(__file__).with_name("page")  # folder of the page's template, style and scripts
+SCRIPTS = ("common.js", "tables.js", "charts.js", "sections.js", "groups.js", "start.js")  # in the order they run
 
 POLICY = "default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 """What the page may do in addition to running its own scripts. Plotly needs inline styles and generated images."""

@@ -11,17 +11,10 @@ from ..texts import prompt_text
 from .trends import choose_width, read_passes
 
 
-MAX_PROMPTS_SHOWN = 160
-"""Maximum number of prompts in the heatmap. Those with the smallest hashes are shown."""
-
-MAX_COLUMNS = 48
-"""Maximum number of columns in the heatmap, each a range of steps."""
-
-MIN_REPEATED = 0.1
-"""Share of prompts that must be sampled in several steps. Below it, there is no history of prompts to show."""
-
-GROUP_SIZES = (4, 8, 16, 32)
-"""Group sizes that are compared with the size of the run."""
+MAX_PROMPTS_SHOWN = 160  # maximum number of prompts in the heatmap. Those with the smallest hashes are shown.
+MAX_COLUMNS = 48  # maximum number of columns in the heatmap, each a range of steps
+MIN_REPEATED = 0.1  # share of prompts sampled in several steps; below it, there is no history to show
+GROUP_SIZES = (4, 8, 16, 32)  # group sizes that are compared with the size of the run
 
 
 class PromptHistories:

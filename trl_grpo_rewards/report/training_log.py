@@ -25,11 +25,8 @@ CURVES = (
 )
 """Names in the log that the page draws, unless they are always 0 or not logged."""
 
-SIZE = ("runtime", "samples_per_second")
-"""Names in an evaluation whose product is its number of problems."""
-
-LONG = 1000.0
-"""Seconds of an evaluation above which this is not exact, because a log rounds the second factor to 0.001."""
+SIZE = ("runtime", "samples_per_second")  # names in an evaluation whose product is its number of problems
+LONG = 1000.0  # seconds of an evaluation above which this is not exact: a log rounds to 0.001
 
 TITLES = {
     "reward": "total reward",
@@ -39,8 +36,7 @@ TITLES = {
 }
 """Names in the log that are compared before and after training, and their titles. A reward has its own name."""
 
-ROUNDING = 1e-6
-"""Error of a number of steps that is computed from a logged epoch."""
+ROUNDING = 1e-6  # error of a number of steps that is computed from a logged epoch
 
 
 def select_curves(log: list[dict[str, Any]]) -> dict[str, Any]:

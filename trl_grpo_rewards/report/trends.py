@@ -16,17 +16,10 @@ from ..records.fields import is_number
 from ..records.runs import list_means
 
 
-GROUP_OUTCOMES = ("solved", "live", "failed", "flat", "unscored")
-"""The outcomes that a group can have, in the order in which the chart stacks them."""
-
-PASS_BANDS = ("none right", "up to 25%", "up to 50%", "up to 75%", "over 75%", "all right")
-"""Ranges of a group's pass rate, in the order in which the chart stacks them."""
-
-MAX_POINTS = 120
-"""Maximum number of ranges of steps of a run, and thus of points in a chart."""
-
-ROUNDING_ERROR = 1e-9
-"""Totals that differ by less count as equal, since sums of floating-point numbers are not exact."""
+GROUP_OUTCOMES = ("solved", "live", "failed", "flat", "unscored")  # in the order of the chart
+PASS_BANDS = ("none right", "up to 25%", "up to 50%", "up to 75%", "over 75%", "all right")  # in its order
+MAX_POINTS = 120  # maximum number of ranges of steps of a run, and thus of points in a chart
+ROUNDING_ERROR = 1e-9  # totals that differ by less count as equal, since sums of floating-point numbers are not exact
 
 
 def keep_finite(values: Iterable[Any] | None) -> list[float]:

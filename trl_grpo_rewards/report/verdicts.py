@@ -8,11 +8,8 @@ from ..records.symptoms import Anomaly
 from .trends import GROUP_OUTCOMES, Ranges, RunStatistics
 
 
-STATES = {"failed": "failed", "flat": "are flat (equal rewards)"}
-"""What the verdict says about such groups."""
-
-MAX_SETS = 3
-"""Number of datasets of evaluations that the verdict is about. More do not fit on the first screen."""
+STATES = {"failed": "failed", "flat": "are flat (equal rewards)"}  # what the verdict says about such groups
+MAX_SETS = 3  # number of datasets of evaluations that the verdict is about. More do not fit on the first screen.
 
 
 def name_worst(warnings: Sequence[Anomaly]) -> list[str]:

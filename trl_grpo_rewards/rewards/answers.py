@@ -242,8 +242,7 @@ def choice(completion: str, solution: Any, *, letters: str = "ABCDE") -> Score:
 
 MISSING = object()
 
-VALID = 0.1
-"""What `json_fields(partial=True)` pays for an object without a right field."""
+VALID = 0.1  # what `json_fields(partial=True)` pays for an object without a right field
 
 
 def share_right(gold: Any, given: Any, absent: Any = MISSING) -> float:

@@ -53,14 +53,9 @@ FACTOR = re.compile(r"(?<=[\d)])\((?=[\d(.-])")
 UNCLEAR = re.compile(r"/ ?[\d.]+ ?/|\d \d|\^[ -]*(?:\d*\.|\([^()]*[./]|\(\()")  # 8/4/2, 1 1, and roots
 CALCULATION = re.compile(r"[\d)][-+*/^][-+]?[\d(.]")
 
-MAX_SIDE_CHARS = 120
-"""Maximum length of one side of an equation, in characters. Equations with a longer side are left out."""
-
-MAX_BITS = 1000
-"""Maximum size of a number during a calculation, in bits. An equation that exceeds it counts as false."""
-
-MAX_EQUATIONS = 100
-"""Maximum number of equations that are checked. From a longer list, evenly spaced ones are taken."""
+MAX_SIDE_CHARS = 120  # characters of one side of an equation; longer ones are left out
+MAX_BITS = 1000  # maximum size of a number during a calculation, in bits. An equation that exceeds it counts as false.
+MAX_EQUATIONS = 100  # maximum number of equations that are checked. From a longer list, evenly spaced ones are taken.
 
 
 def compute_true_share(text: str) -> float | None:

@@ -14,12 +14,10 @@ from ..traits import Examination
 
 __all__ = ["instructions"]
 
-SHOWN_REASONS = 5
-"""Largest number of reasons why rows cannot be read that a check shows."""
+SHOWN_REASONS = 5  # largest number of reasons why rows cannot be read that a check shows
 
 
-Row: TypeAlias = list[Constraint] | UnreadableConstraint
-"""The constraints of a row, or the reason why they cannot be read."""
+Row: TypeAlias = list[Constraint] | UnreadableConstraint  # or the reason why they cannot be read
 
 
 def read_rows(names: list[Any], arguments: list[Any]) -> list[Row]:

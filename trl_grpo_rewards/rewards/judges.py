@@ -27,8 +27,7 @@ __all__ = ["judge", "ranking"]
 
 logger = logging.getLogger(__name__)
 
-BATCH_COUNTS: "Counter[Hashable]" = Counter()
-"""Number of batches that each judge has graded, to find those that get a canary."""
+BATCH_COUNTS: "Counter[Hashable]" = Counter()  # batches that each judge has graded, for the canary
 
 
 @reward(batched=True, check=check_judge, columns=list_columns, ready=check_server, reads={"rubric": read_rubrics})

@@ -23,11 +23,8 @@ __all__ = ["citations", "equations", "keywords", "pattern"]
 
 logger = logging.getLogger(__name__)
 
-MAX_PARTS = 100_000
-"""Maximum size of an expression whose repeats are written out. Compiling this many parts takes 0.1 s and 30 MB."""
-
-PART = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{(\d+)(?:,\d*)?\}|.", re.DOTALL)
-"""An escape, a set of characters, the least number of a repeat, or another character."""
+MAX_PARTS = 100_000  # of an expression with its repeats written out; this many take 0.1 s and 30 MB
+PART = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{(\d+)(?:,\d*)?\}|.", re.DOTALL)  # escape, set, repeat or another
 
 
 def count_parts(expression: str) -> int:
@@ -158,8 +155,7 @@ def count_present(words: tuple[str, ...], text: str) -> int:
     return sum(compile_expression(pattern).search(text) is not None for pattern in patterns)
 
 
-Citation: TypeAlias = int | tuple[str, str]
-"""A number, or an author and a year."""
+Citation: TypeAlias = int | tuple[str, str]  # a number, or an author and a year
 
 # These do not match: the index x[1], the lists in f([1, 2]) and a = [1, 2], the link [1](...), the root \sqrt[3]{8}.
 NUMBER_CITATION = re.compile(

@@ -33,14 +33,9 @@ __all__ = ["code"]
 
 logger = logging.getLogger(__name__)
 
-Key: TypeAlias = tuple[str, bytes]
-"""A program, and the mark of its tests."""
-
-Outcome: TypeAlias = ProgramVerdict | SandboxFailed | UnreadableTests
-"""How a program did, or why nobody knows."""
-
-OWN = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
-"""A back end of the user, as `module:Class`."""
+Key: TypeAlias = tuple[str, bytes]  # a program, and the mark of its tests
+Outcome: TypeAlias = ProgramVerdict | SandboxFailed | UnreadableTests  # how a program did, or why nobody knows
+OWN = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")  # a back end of the user, as `module:Class`
 
 ADVICE = "Check that the back end works, with `trl-grpo-rewards check`, and resume the run, or raise max_failures."
 
@@ -61,8 +56,7 @@ WORTHLESS = {
 }
 """Programs that solve nothing. Those of [`~trl_grpo_rewards.programs.examination`] depend on the tests."""
 
-KNOWN_WEAK: dict[int, bool] = {}
-"""Whether tests are weak, by the hashes of their marks, for the first ones that a program passed in this process."""
+KNOWN_WEAK: dict[int, bool] = {}  # whether tests are weak, by the hashes of their marks
 
 
 def check_code(backend: str, python: str | None, packages: tuple[str, ...]) -> None:

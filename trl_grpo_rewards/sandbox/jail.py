@@ -33,19 +33,14 @@ SYSTEM_CALLS = {"x86_64": {"capset": 126, "seccomp": 317}, "aarch64": {"capset":
 
 CAPABILITY_VERSION = 0x20080522
 
-LANDLOCK, SECCOMP = "Landlock", "seccomp filters that can kill a process"
-"""Names of layers."""
-
+LANDLOCK, SECCOMP = "Landlock", "seccomp filters that can kill a process"  # names of layers
 STACK_BYTES = 64 << 20  # limit of the stack, which deep recursion in C needs
 MAX_FILES = 32  # number of files that a program may have open
-
 MAX_OWN_THREADS = 128  # for the kernel: a program can start threads faster than its worker notices them
 MAX_SIGNALS = 256  # that are pending: the kernel counts them for all processes of the user, who would have none left
 RLIMIT_SIGPENDING = 11  # which Python does not name
-
 FIRST_USER = 1 << 30  # the user ids of programs are this number plus their process ids; no person has such an id
-CLONE_NEWUSER, SEPARATE_COUNTS = 0x10000000, (5, 14)
-"""The flag for a user namespace, and the first version of Linux that counts the threads of each one separately."""
+CLONE_NEWUSER, SEPARATE_COUNTS = 0x10000000, (5, 14)  # counts threads by namespace from Linux 5.14 on
 
 REASONS = {
     errno.ENOSYS: "the kernel was built without it",
@@ -54,19 +49,13 @@ REASONS = {
 }
 """What the errors of the kernel mean for a layer of the jail."""
 
-CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
-"""Numbers of the system calls, which are the same on all machines."""
+CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # calls of Landlock, the same on all machines
 
 READ_FILE, READ_DIR = 1 << 2, 1 << 3
 
-ACCESS_BITS = {1: 13, 2: 14, 3: 15, 5: 16}
-"""Number of rights for files that each version of Landlock introduced. All of them are taken away."""
-
-NETWORK_VERSION, SCOPE_VERSION = 4, 6
-"""Versions that also take away TCP, and abstract sockets and signals to processes outside."""
-
-UNREADABLE = {"site-packages", "dist-packages", "test"}
-"""Folders of the library that programs cannot read. Installed packages may contain data sets with their tests."""
+ACCESS_BITS = {1: 13, 2: 14, 3: 15, 5: 16}  # rights that each version of Landlock introduced; all are taken away
+NETWORK_VERSION, SCOPE_VERSION = 4, 6  # they also take away TCP, and signals to processes outside
+UNREADABLE = {"site-packages", "dist-packages", "test"}  # packages may contain data sets with their tests
 
 libc = ctypes.CDLL(None, use_errno=True)
 

@@ -41,12 +41,8 @@ main()
 """The program of a worker. It does not import the package, whose modules would cost memory. What `threading` does in each
 fork is left out: it takes a third of the time of a fork, and a worker has no threads to forget."""
 
-OPTIONS = ("-S", "-s", "-P", "-B", "-X", "utf8")
-"""Options of the interpreter: no site-packages, no folder of the script, no files with bytecode, streams in UTF-8."""
-
-ENVIRONMENT = {"PYTHONHASHSEED": "0", "MALLOC_ARENA_MAX": "1"}
-"""The environment of a worker, which replaces it. Sets have the same order in every run; threads share their memory."""
-
+OPTIONS = ("-S", "-s", "-P", "-B", "-X", "utf8")  # no site-packages, no bytecode, streams in UTF-8
+ENVIRONMENT = {"PYTHONHASHSEED": "0", "MALLOC_ARENA_MAX": "1"}  # the same order of sets in every run
 INHERITED = ("LD_LIBRARY_PATH",)  # variables that are passed on, because the interpreter may need them to start
 ATTEMPTS = 3  # how often a program is tried if its worker dies, which the program cannot cause
 

@@ -38,26 +38,18 @@ from .filters import build_template
 from .protocol import LOADED, WAITING, Limits
 
 
-IDLE_SECONDS = 1.0
-"""Interval at which an idle worker looks whether the process that started it is still there, in seconds."""
-
-ENVIRONMENT = {"HOME": "/", "USER": "user", "OMP_NUM_THREADS": "1"}
-"""The environment of programs. Threads of numerical libraries would count as theirs."""
-
-TRIAL = Limits(seconds=10.0, output_bytes=1 << 20)
-"""Limits of the first program of a worker, which finds out whether the jail can be entered."""
-
+IDLE_SECONDS = 1.0  # at which an idle worker looks whether the process that started it is still there
+ENVIRONMENT = {"HOME": "/", "USER": "user", "OMP_NUM_THREADS": "1"}  # threads of libraries would count as theirs
+TRIAL = Limits(seconds=10.0, output_bytes=1 << 20)  # of a worker's first program, which enters the jail
 SLICE_SECONDS = 0.02  # interval between looks at a running program, in seconds
 MAX_THREADS = 64  # number of threads that a program may have at the same time
 
 PROGRAM_NAME = "program.py"
 
-ENTERED = b"1"
-"""What a process that has entered the jail tells the worker. One that has not tells which layer failed and why."""
+ENTERED = b"1"  # from a process in the jail; one that is not tells which layer failed and why
 
 OPEN = open
-STREAMS = ["/dev/stdin", "/dev/stdout", "/dev/stderr"]
-"""Names that programs give to their descriptors 0 to 2."""
+STREAMS = ["/dev/stdin", "/dev/stdout", "/dev/stderr"]  # names that programs give to their descriptors 0 to 2
 
 PRELOADED = (
     "abc array bisect calendar cmath collections.abc copy ctypes dataclasses datetime decimal enum fractions functools "
@@ -65,9 +57,7 @@ PRELOADED = (
 )
 """Modules that programs often import."""
 
-UNIMPORTED, SHALLOW = {"antigravity"}, {"idlelib", "turtledemo"}
-"""Modules of the library that open a browser or a window when they, or modules inside them, are imported."""
-
+UNIMPORTED, SHALLOW = {"antigravity"}, {"idlelib", "turtledemo"}  # modules that open a browser or a window
 DEPTH = 3  # how deep modules of the library are nested that a program can import where it cannot open files
 
 FIND_UNLOADABLE = b"""

@@ -13,11 +13,8 @@ from typing import Any, Literal, TypeAlias
 from ..texts import parse_finite, read_json, reject_duplicates
 
 
-OPENING, CLOSING = "<tool_call>", "</tool_call>"
-"""Tags around a call in a text."""
-
-MAX_TAGS = 1000
-"""Largest number of tags in a text behind which a call is read. Others count as calls that cannot be read."""
+OPENING, CLOSING = "<tool_call>", "</tool_call>"  # tags around a call in a text
+MAX_TAGS = 1000  # in a text behind which a call is read; others count as calls that cannot be read
 
 SYNTAXES = (
     (r"<function=([^<>\s]+)>(.*)</function>", "</parameter>", r"\s*<parameter=([^<>\s]+)>\n?(.*?)\n?"),  # Qwen3-Coder
@@ -25,8 +22,7 @@ SYNTAXES = (
 )
 """Calls between the tags that are no JSON: the name and the arguments, the end of an argument, and its name and text."""
 
-RESULT = re.compile(r"<tool_response>.*?(?:</tool_response>|\Z)", re.DOTALL)
-"""A result in a text that contains a whole conversation."""
+RESULT = re.compile(r"<tool_response>.*?(?:</tool_response>|\Z)", re.DOTALL)  # in the text of a conversation
 
 ERROR = re.compile(r"""\s*\{\s*(['"])error\1\s*:(?!\s*(?:null|None|false|False)\s*[,}])""")
 """The beginning of a result that is an error: a dict with the single key `error`, as TRL writes it, or such JSON."""
@@ -245,17 +241,10 @@ def read_choice_value(value: Any) -> Any:
     return [read_choice_value(item) for item in value] if is_objects else value
 
 
-Comparison: TypeAlias = Literal["exact", "number", "text", "set", "ignore"]
-"""How the values of an argument are compared."""
-
-EVERY = "*"
-"""Stands for all arguments that are not named, in a mapping from arguments to comparisons."""
-
-MAX_SIMILAR = 100
-"""Largest number of calls that are paired with expected ones. Others count as excess."""
-
-MAX_LEVELS = 100
-"""Maximum nesting depth of values that are compared. No tool needs more, and Python has a limit of its own."""
+Comparison: TypeAlias = Literal["exact", "number", "text", "set", "ignore"]  # of the values of an argument
+EVERY = "*"  # stands for all arguments that are not named, in a mapping from arguments to comparisons
+MAX_SIMILAR = 100  # largest number of calls that are paired with expected ones. Others count as excess.
+MAX_LEVELS = 100  # nesting depth of values that are compared; Python has a limit of its own
 
 MARKS = re.compile(r"[ ,./\-_*^]")
 

@@ -20,8 +20,7 @@ from .config import FilteredGRPOConfig, Unnamed, choose_metric
 
 logger = logging.getLogger(__name__)
 
-OWN_METRICS = ("entropy", "kl", "loss", "reward", "runtime")
-"""Metrics of TRL that a reward may have the name of."""
+OWN_METRICS = ("entropy", "kl", "loss", "reward", "runtime")  # metrics of TRL that a reward may have the name of
 
 
 def agree_on_checkpoint(resume: Any, args: FilteredGRPOConfig, run: dict[str, Any], accelerator: Accelerator) -> Any:

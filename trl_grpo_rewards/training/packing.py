@@ -39,20 +39,14 @@ logger = logging.getLogger(__name__)
 
 SEPARATE = "The prompt of a group is computed for each of its completions: {}."
 
-Logps: TypeAlias = tuple[Tensor, Tensor | None, Tensor | None]
-"""Log-probabilities of completion tokens, their entropies, and the load-balancing loss."""
+Logps: TypeAlias = tuple[Tensor, Tensor | None, Tensor | None]  # of tokens, their entropies, load-balancing loss
 
 LOGPS_ARGUMENTS = ("input_ids", "attention_mask", "logits_to_keep", "batch_size", "compute_entropy")
 """Arguments of TRL's `_get_per_token_logps_and_entropies` after the model, which Unsloth passes by position."""
 
-REPLICATED = {DistributedType.NO, DistributedType.MULTI_CPU, DistributedType.MULTI_GPU}
-"""Setups in which one rank can run a forward pass without the others."""
-
-TRIED_ROWS = 4
-"""Number of rows with which a run tries whether they can share tokens."""
-
-MOST = 1e-4
-"""Largest difference of a log-probability if rows share tokens. In float32, models of 28 families differ by at most 2e-6."""
+REPLICATED = {DistributedType.NO, DistributedType.MULTI_CPU, DistributedType.MULTI_GPU}  # one rank can run alone
+TRIED_ROWS = 4  # number of rows with which a run tries whether they can share tokens
+MOST = 1e-4  # difference of a log-probability if rows share tokens; 28 families differ by at most 2e-6 in float32
 
 MOST_ROUNDED = 4, 0.2, 0.01
 """Or what three more columns of padding change, times the first number, if that is at most the second one in bf16, or the

@@ -10,8 +10,7 @@ from accelerate.utils import gather_object
 from torch import Tensor
 
 
-PASSES_PER_BUDGET = 16
-"""One more micro-batch is worth it if it saves more than this part of the tokens of the largest one."""
+PASSES_PER_BUDGET = 16  # another micro-batch is worth it if it saves more than this part of the largest
 
 
 class Size(NamedTuple):

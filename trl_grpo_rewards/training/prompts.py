@@ -24,23 +24,12 @@ from .placement import copy_row, spread_groups
 from .rows import TensorBatch, TensorRow
 
 
-PLACE_COLUMN = "trl_grpo_rewards_place"
-"""Column with the index of a prompt in the dataset. Rewards and records do not see it."""
-
-STATE_FILE = "prompts.npz"
-"""The file in a checkpoint with the state of the stream."""
-
-MAX_SKIPS = 9
-"""Maximum number of times in a row that a prompt is skipped. The next time, it is drawn."""
-
-KEPT = 0.2
-"""Share of a prompt's counts that is left when its next group is counted, since the model learns in between."""
-
-POOL_KEPT = 0.99
-"""Share of the counts of all prompts that is left at each group, so that about the last hundred groups count."""
-
-PRIOR_WEIGHT = 8
-"""Number of completions that a pass rate in `selective_prior` counts as."""
+PLACE_COLUMN = "trl_grpo_rewards_place"  # index of a prompt; rewards and records do not see it
+STATE_FILE = "prompts.npz"  # the file in a checkpoint with the state of the stream
+MAX_SKIPS = 9  # maximum number of times in a row that a prompt is skipped. The next time, it is drawn.
+KEPT = 0.2  # of a prompt's counts when its next group is counted, since the model learns in between
+POOL_KEPT = 0.99  # of the counts of all prompts at each group: about the last hundred count
+PRIOR_WEIGHT = 8  # number of completions that a pass rate in `selective_prior` counts as
 
 
 class PromptStream:

@@ -31,11 +31,8 @@ logger = logging.getLogger(__name__)
 PACKAGES = ("trl_grpo_rewards", "trl", "transformers", "torch", "datasets", "accelerate")
 """Packages whose versions a description contains."""
 
-VERSION = 2
-"""Version of a description. From 2 on, the log counts a prompt that its group needs once, and before once for each row."""
-
-SECRET = re.compile(r"(^|_)(token|key|password|secret)$", re.IGNORECASE)
-"""Names of nested options whose values are hidden, such as `model_init_kwargs["token"]`. TRL hides only its own options."""
+VERSION = 2  # from 2 on, the log counts a prompt that its group needs once, and before once for each row
+SECRET = re.compile(r"(^|_)(token|key|password|secret)$", re.IGNORECASE)  # TRL hides only its own options
 
 
 class Recorder(TrainerCallback):

@@ -12,11 +12,8 @@ from .trl_members import utils
 TensorBatch = dict[str, Any]
 TensorRow = dict[str, Any]
 
-PAD_TOKEN_ID = None
-"""Placeholder for the id of the padding token, which depends on the tokenizer."""
-
-PROMPT_WIDE = {"prompt_ids": PAD_TOKEN_ID, "prompt_mask": 0}
-"""Tensors of shape (rows, prompt tokens), padded on the left, and their neutral values."""
+PAD_TOKEN_ID = None  # placeholder for the id of the padding token, which depends on the tokenizer
+PROMPT_WIDE = {"prompt_ids": PAD_TOKEN_ID, "prompt_mask": 0}  # (rows, prompt tokens), padded on the left
 
 COMPLETION_WIDE = {
     "completion_ids": PAD_TOKEN_ID,
@@ -29,8 +26,7 @@ COMPLETION_WIDE = {
 }
 """Tensors of shape (rows, completion tokens), padded on the right. A ratio per sequence has the shape (rows, 1)."""
 
-BOTH_WIDE = {"token_type_ids": 0, "mm_token_type_ids": 0}
-"""Tensors of shape (rows, prompt and completion tokens), padded on both sides."""
+BOTH_WIDE = {"token_type_ids": 0, "mm_token_type_ids": 0}  # (rows, all tokens), padded on both sides
 
 IMAGES = {
     "pixel_values": 0.0,
@@ -42,14 +38,9 @@ IMAGES = {
 }
 """Tensors with one entry per image, tile or patch, or with one entry per row that holds all its images."""
 
-IMAGE_COUNTS = ("num_images", "num_tiles")
-"""Lists with one number per row."""
-
-PER_ROW = ("advantages", "live", "prompt_width")
-"""One value per row; advantages may be of tokens. `prompt_width`, of TRL's prompts, gives tokens their positions."""
-
-WHOLE_BATCH = ("num_items_in_batch",)
-"""Values of the whole generation batch, the same in every part of it."""
+IMAGE_COUNTS = ("num_images", "num_tiles")  # lists with one number per row
+PER_ROW = ("advantages", "live", "prompt_width")  # advantages may be of tokens; `prompt_width` is that of TRL
+WHOLE_BATCH = ("num_items_in_batch",)  # values of the whole generation batch, the same in every part of it
 
 KNOWN_KEYS = {*PROMPT_WIDE, *COMPLETION_WIDE, *BOTH_WIDE, *IMAGES, *IMAGE_COUNTS, *PER_ROW, *WHOLE_BATCH}
 

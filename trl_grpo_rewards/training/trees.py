@@ -17,24 +17,14 @@ from .placement import Size, count_padded, plan_micro_batches, split_in_order
 from .trl_members import utils
 
 
-IMPLEMENTATIONS = ("sdpa", "eager", "flex_attention")
-"""Implementations of attention that take any mask."""
-
-KINDS = ("full_attention", "sliding_attention")
-"""Kinds of layers whose masks are known."""
-
-LONGEST = 8192
-"""Largest number of tokens of rows that share and of their sequences: a mask has its square, unless it is one of blocks."""
-
-BLOCK = 128
-"""Number of tokens on each side of a block. On a GPU, sequences have a multiple of it, since each new shape takes time."""
-
-SEQUENCE = 8
-"""One more sequence is worth it if it saves more than this number of tokens."""
+IMPLEMENTATIONS = ("sdpa", "eager", "flex_attention")  # implementations of attention that take any mask
+KINDS = ("full_attention", "sliding_attention")  # kinds of layers whose masks are known
+LONGEST = 8192  # tokens of rows that share; a mask has their square, unless it is one of blocks
+BLOCK = 128  # tokens on each side of a block; on a GPU, sequences have a multiple, since new shapes take time
+SEQUENCE = 8  # one more sequence is worth it if it saves more than this number of tokens
 
 
-SCALED_BY_LENGTH = ("dynamic", "longrope")
-"""Types of rotary embeddings that depend on the largest position in a batch."""
+SCALED_BY_LENGTH = ("dynamic", "longrope")  # rotary embeddings that depend on the largest position
 
 
 class Path(NamedTuple):

@@ -14,8 +14,7 @@ from typing import Any
 
 logger = logging.getLogger(__name__)
 
-NEWEST_TESTED = (1, 16)
-"""The newest minor version of TRL that this package was tested with. The README lists all of them."""
+NEWEST_TESTED = (1, 16)  # minor version of TRL that this package was tested with; README has all
 
 REMEDY = (
     "Install a version of TRL that trl_grpo_rewards was tested with (its README lists them), or a newer version of "

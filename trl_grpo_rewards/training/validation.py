@@ -29,8 +29,7 @@ from .trl_members import utils
 
 logger = logging.getLogger(__name__)
 
-SAMPLED_ROWS = 64
-"""Largest number of rows whose solutions are read before the model loads, which takes about a hundredth of a second."""
+SAMPLED_ROWS = 64  # whose solutions are read before the model loads, which takes about 0.01 s
 
 
 def unpack_rewards(reward_funcs: Any, args: FilteredGRPOConfig) -> tuple[Any, list[float] | None]:

@@ -5,11 +5,8 @@ from typing import NamedTuple
 from trl import GRPOConfig
 
 
-ROW_MEANS = ("grpo", "sapo", "dr_grpo", "luspo")
-"""Losses that divide by the number of rows in the micro-batch."""
-
-TOKEN_MEANS = ("dapo", "cispo", "vespo")
-"""Losses that divide by the number of tokens in the generation batch, which stays the same when rows are left out."""
+ROW_MEANS = ("grpo", "sapo", "dr_grpo", "luspo")  # losses that divide by the number of rows in the micro-batch
+TOKEN_MEANS = ("dapo", "cispo", "vespo")  # divided by the tokens of the generation batch
 
 
 class Obstacle(NamedTuple):

@@ -15,8 +15,7 @@ from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen
 
 
-SECONDS = 2.0
-"""Time limit of a question. Nearly all take less than half a second."""
+SECONDS = 2.0  # time limit of a question. Nearly all take less than half a second.
 
 REPLIES = {b"true\n": True, b"false\n": False}
 LOCK = threading.Lock()

@@ -72,8 +72,7 @@ def read_gold_text(gold: str) -> str | None:
 
 FIRST_NUMBERS = re.compile(r"\d+(?:\.\d+)?")
 
-MAX_WORDS = 6
-"""Largest number of words of a solution that a model is expected to repeat word for word."""
+MAX_WORDS = 6  # largest number of words of a solution that a model is expected to repeat word for word
 
 VERBS = {"is", "are", "was", "were", "has", "have", "had", "can", "must", "should", "will", "does"}
 

@@ -49,8 +49,7 @@ VALUE = re.compile(
     r"(?:(?:exactly|about|approximately|simply|just|equal to|an?|the|[a-z]|[=:])\s{1,3}){0,3}[^\w\n]{0,8}"
     r"(?:[\d$\\√π]|[A-Za-z](?!\w))"
 )
-CHECKED = re.compile(r"(?i)\b(?:check|verify|confirm|test)\w* (?:\w+ )?$")
-"""What is before an answer that is only tried out: "we check our answer"."""
+CHECKED = re.compile(r"(?i)\b(?:check|verify|confirm|test)\w* (?:\w+ )?$")  # an answer that is only tried out
 
 TAG_END = re.compile(r"(?i)</(answer|solution)>")
 MARKUP = re.compile(
@@ -105,13 +104,11 @@ MATHEMATICS = re.compile(r"\$\$(.+?)\$\$|\$((?:[^$\\\n]|\\.)+)\$(?!\d)|\\\((.+?)
 AFTER_MATHEMATICS = re.compile(r"[,;] (?!or\b|and\b)[A-Za-z]|as\b|because\b|since\b")
 TWO_WORDS = re.compile(r"[A-Za-z]{2,} [A-Za-z]{2,}")
 
-MAX_EMPTY_BOXES = 3
-"""Largest number of empty boxes after the answer that are taken for remarks on the form."""
+MAX_EMPTY_BOXES = 3  # largest number of empty boxes after the answer that are taken for remarks on the form
 
 MAX_NAMED_CHARS = 100
 MAX_JOINED_BOXES = 20
-MAX_STATEMENT_CHARS = 10_000
-"""Maximum length of a statement, in characters. The rest of a longer one is ignored."""
+MAX_STATEMENT_CHARS = 10_000  # maximum length of a statement, in characters. The rest of a longer one is ignored.
 
 BoxChoice = Literal["last", "only", "first"]
 

@@ -19,11 +19,8 @@ from .statements import read_braced
 
 INTEGER = re.compile(r"[+-]?\d{1,4300}")  # Python does not read longer ones
 BRACED = re.compile(r"\{(\w)\}")  # `x^{2}` is `x^2`
-BESIDE = re.compile(r"(?:(?<![_^\d])\d+|\\circ)\s+\d+(?!\d*/)")
-"""Numbers side by side, which math-verify adds. A mixed number such as `1 1/2` and an index are none."""
-
-TIGHT = re.compile(r"\d+(?:,\d+)+|\d+(?: \d+)+")
-"""Integers whose commas or spaces may separate them, or their digits in groups, as in `16,191`."""
+BESIDE = re.compile(r"(?:(?<![_^\d])\d+|\\circ)\s+\d+(?!\d*/)")  # math-verify adds them; mixed numbers are none
+TIGHT = re.compile(r"\d+(?:,\d+)+|\d+(?: \d+)+")  # integers with separators, as in `16,191`
 
 OPERATION = re.compile(r"\w[-+*/^!\\(]|\\[a-z]")
 
@@ -123,12 +120,9 @@ WARNED: set[str] = set()
 
 
 class Verification(NamedTuple):
-    equal: bool | None
-    """Whether the answer equals the gold answer, or None if the gold answer cannot be read or math-verify was killed."""
-    fault: Literal["timeout", "gold", "worker"] | None = None
-    """What went wrong, as a key of [`FAULT_MESSAGES`]."""
-    asked: bool = False
-    """Whether math-verify was asked about the gold answer or the pair."""
+    equal: bool | None  # None if the gold answer cannot be read or math-verify was killed
+    fault: Literal["timeout", "gold", "worker"] | None = None  # what went wrong, as a key of [`FAULT_MESSAGES`]
+    asked: bool = False  # whether math-verify was asked about the gold answer or the pair
 
 
 def verify_pairs(pairs: Sequence[tuple[str | None, str | None]], rules: AnswerRules) -> list[Verification]:

@@ -49,8 +49,7 @@ FORMAL = {
 }
 """Operations that are not on numbers, and whether their operands have no order."""
 
-MAX_WORKED_OUT = 10**9
-"""Largest value of a function that may count as a number which could be worked out."""
+MAX_WORKED_OUT = 10**9  # largest value of a function that may count as a number which could be worked out
 
 
 # --- reading at the start

@@ -25,13 +25,11 @@ DOMAINS = {
 IN_WORDS = {
     *"for all any every each some where is an a are be integer integers number numbers positive natural nonnegative with".split()
 }
-AROUND = {*"(){}^_$.,", "\\mathbb"}
-"""Signs of a condition that mean nothing."""
+AROUND = {*"(){}^_$.,", "\\mathbb"}  # signs of a condition that mean nothing
 
 MAX_CONDITION = 24
 MAX_SHIFT = 10**6
-MAX_PARTS = 24
-"""Largest number of families into which families with different steps are split, to have one step."""
+MAX_PARTS = 24  # largest number of families into which families with different steps are split, to have one step
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +38,7 @@ class Family(Value):
 
     value: Value
     index: str
-    domain: str
-    """`"Z"`, `"N"` (from 0) or `"N+"` (from 1) for integers, or the name of another set."""
+    domain: str  # `"Z"`, `"N"` (from 0) or `"N+"` (from 1) for integers, or the name of another set
 
 
 @dataclass(frozen=True, slots=True)

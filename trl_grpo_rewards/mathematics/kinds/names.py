@@ -9,16 +9,12 @@ from .quantities import Quantity
 from .texts import Text
 
 
-UNKNOWNS = {Symbol(name) for name in "xytnmkspqr"}
-"""Names whose absolute value is an unknown rather than the length of a vector or the modulus of a complex number."""
-
-CALLED = {*"fghFGHP"}
-"""Letters that are functions if a bracket follows. Other letters are factors."""
+UNKNOWNS = {Symbol(name) for name in "xytnmkspqr"}  # an absolute value of theirs is no length or modulus
+CALLED = {*"fghFGHP"}  # letters that are functions if a bracket follows. Other letters are factors.
 
 SET_OPERATIONS = {"\\cap", "\\cup", "\\setminus"}
 TRIGONOMETRIC = {"sin", "cos", "tan", "cot", "sec", "csc"}
-OF_CAPITALS = {Symbol("c"), Symbol("C"), Symbol("T"), Symbol("\\complement")}
-"""Exponents that make a name of a capital letter: the complement and the transpose."""
+OF_CAPITALS = {Symbol("c"), Symbol("C"), Symbol("T"), Symbol("\\complement")}  # complement and transpose
 
 
 def is_matrix_name(value: Value, values: list[Value]) -> bool:

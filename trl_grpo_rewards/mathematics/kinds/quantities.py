@@ -17,13 +17,11 @@ UNIT_SIGNS = CURRENCIES | {"%", "¢", "'", "''"}
 JOINING = {"\\cdot", ".", "*", "\\times", "-", "of", "and"}
 POWERS_BEFORE = {"square": 2, "sq": 2, "平方": 2, "cubic": 3, "cu": 3, "立方": 3}
 POWERS_AFTER = {"squared": 2, "cubed": 3}
-MAX_PARTS = 4
-"""Largest number of parts of a quantity, such as degrees, minutes and seconds. More of them would take long to read."""
+MAX_PARTS = 4  # parts of a quantity, such as degrees, minutes and seconds; more would take long
 
 PERCENT: Unit = (("%", 1),)
 DEGREES: Unit = (("°", 1),)
-AMBIGUOUS: set[Unit] = {(("kelvin", 1),), (("'", 1),), (("''", 1),)}
-"""Units whose sign may mean something else if the gold answer has no unit: K for thousands, primes for derivatives."""
+AMBIGUOUS: set[Unit] = {(("kelvin", 1),), (("'", 1),), (("''", 1),)}  # may mean something else in an answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,7 @@ OPERATIONS = {"\\cup", "\\cap", "\\setminus"}
 ALL_NUMBERS = {("all", "real", "numbers"), ("all", "reals"), ("real", "numbers"), ("any", "real", "number")}
 ABOUT_NUMBERS = {*"real numbers reals x values of the".split()}
 NO_SOLUTION = ("no", "solution")
-PROBES = (-11.3, 1.7, 5.9)
-"""Numbers at which an inequality is evaluated to see whether it is linear."""
+PROBES = (-11.3, 1.7, 5.9)  # numbers at which an inequality is evaluated to see whether it is linear
 
 OTHERWISE = Symbol("otherwise")
 CONDITION_WORDS = {"if", "for", "when", "as", "where", "on", "whenever", "provided"}
@@ -41,10 +40,8 @@ class Builder(Value):
     """The set of the values that meet a condition."""
 
     condition: Value
-    head: Value
-    """What the set contains: a symbol for `{x | x > 1}`, or an expression for `{2k | k > 1}`."""
-    domain: str = ""
-    """The kind of numbers that it says it contains, such as `"Z"`, or an empty string."""
+    head: Value  # what the set contains: a symbol for `{x | x > 1}`, or an expression for `{2k | k > 1}`
+    domain: str = ""  # the kind of numbers that it says it contains, such as `"Z"`, or an empty string
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,7 @@ from .plain_data import DataReader, SharedObjects, Violation, Writer
 from .program import ListNode, TreeNode
 
 
-GIVEN = "solution"
-"""Name of the module that the program is loaded as. Tests may import from it."""
-
+GIVEN = "solution"  # name of the module that the program is loaded as. Tests may import from it.
 READ_END, WRITE_END = 3, 4  # file descriptors of the two pipes in each process
 MAX_MESSAGE = 8 << 20  # bytes, which is checked before the message is read
 ERROR_CHARS = 300  # of an error about a value that cannot cross

@@ -14,8 +14,7 @@ from numbers import Real
 from typing import Any
 
 
-MAX_BITS = 13_000
-"""Largest integer that is written in decimal digits, in bits. Python reads no more than 4300 digits by default."""
+MAX_BITS = 13_000  # of an integer that is written in digits; Python reads no more than 4300 of these
 
 
 class ListNode:

@@ -38,8 +38,7 @@ OTHERS = name_specials(
 )
 """Special methods that take no such value."""
 
-UNSPELLED = {"call", "enter", "exit", "aiter", "anext", "aenter", "aexit"}
-"""Those that no function or operator stands for."""
+UNSPELLED = {"call", "enter", "exit", "aiter", "anext", "aenter", "aexit"}  # no operator stands for them
 
 
 class Theirs:

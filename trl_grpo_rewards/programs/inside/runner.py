@@ -28,9 +28,7 @@ from .tests_side import ProgramClass, ProgramFunction, StandIn, TestsSide
 
 
 SHOWN_CHARS = 200  # of a value in the description of a failure
-
-BUILTINS = {**vars(builtins), **PRELUDES["tests"]}
-"""What tests have without an import. It is made once, because to copy it in each process takes time."""
+BUILTINS = {**vars(builtins), **PRELUDES["tests"]}  # what tests have without import; a copy in each process takes time
 
 
 class Sink(io.TextIOBase):

@@ -30,14 +30,11 @@ from .program_side import BINARY, OTHERS
 SHOWN_ATTRIBUTES = {*"__name__ __qualname__ __doc__ __module__ __annotations__ __dict__ __match_args__".split()}
 """Attributes with underscores that a program is asked for. Python looks for others where an object just passes."""
 
-FIRST_PIECES, PIECE = 16, 64
-"""Number of items of an iterator that are asked for one by one, and of those that are asked for at once after that."""
+FIRST_PIECES, PIECE = 16, 64  # items of an iterator that are asked for one by one, and at once after that
 
 ARITHMETIC = {*BINARY} - {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__contains__"}
 ENDING = {"__exit__", "__aexit__"}
-OPENING = {"__enter__", "__iter__"}
-"""Special methods that usually return the object itself. Tests call them by a statement and not by an expression."""
-
+OPENING = {"__enter__", "__iter__"}  # they usually return the object itself; tests call them by a statement
 READING = {"__len__", "__iter__", "__next__", "__getitem__"}  # special methods that do not change an object
 
 FUNCTIONS: "tuple[Any, ...]" = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial)
@@ -57,8 +54,7 @@ KNOWN = {
 }
 """Objects that the tests have themselves where the program has the same ones."""
 
-REFERENCES = {"class", "object", "failure", "function", "module"}
-"""Kinds of entries that stand for something of the program."""
+REFERENCES = {"class", "object", "failure", "function", "module"}  # entries that stand for something in it
 
 
 class ProgramExit(SystemExit):
