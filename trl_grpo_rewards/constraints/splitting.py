@@ -11,13 +11,12 @@ from .visible import has_content
 PUNCTUATION = string.punctuation  # of ASCII
 WITHOUT_PUNCTUATION = str.maketrans("", "", PUNCTUATION)
 
-WORDS = {
+WORDS = {  # the lists of `words.txt` by their headings
     heading: tuple(words.split())
     for heading, _, words in (
         part.partition("\n") for part in Path(__file__).with_name("words.txt").read_text().split("# ")[1:]
     )
 }
-"""The lists of `words.txt` by their headings."""
 
 STOP_WORDS = frozenset(WORDS["stop words"])  # words without a meaning of their own; no sentence ends with one
 ABBREVIATIONS = frozenset(WORDS["words that keep their period"])  # a stop word with a capital ends them

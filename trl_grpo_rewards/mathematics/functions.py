@@ -85,7 +85,7 @@ class Function(NamedTuple):
     bare: str = ""  # other names that may stand in a text without a backslash. A name that is also a word may not.
 
 
-FUNCTIONS = {
+FUNCTIONS = {  # functions that take what follows them as their argument
     "sin": Function(bounded(CONTEXT.sin)),
     "cos": Function(bounded(CONTEXT.cos)),
     "tan": Function(bounded(CONTEXT.tan), "tg"),
@@ -117,7 +117,6 @@ FUNCTIONS = {
     "abs": Function(abs, bare="Abs"),
     "cis": Function(bounded(lambda number: CONTEXT.exp(CONTEXT.mpc(0, 1) * number))),
 }
-"""Functions that take what follows them as their argument."""
 
 SPECIAL = {"\\Gamma": "gamma", "\\zeta": "zeta"}  # letters that are functions if a bracket follows
 OPERATORS = {*"det dim deg ker max min sup gcd lcm".split()}  # commands that begin a name or take a list

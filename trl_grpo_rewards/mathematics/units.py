@@ -29,10 +29,9 @@ SPELLINGS: dict[str, Unit] = {}
 COUNTERS = "个個只隻人次种種名本冊册张張条件支辆间棵颗粒块头匹座台位份组对双套场岁道题步页개명つ枚匹"
 """Chinese, Japanese and Korean words that only count what there is."""
 
-PARTS = {
+PARTS = {  # units that make one quantity together with the next smaller one
     ("h", "min"), ("min", "s"), ("ft", "in"), ("lb", "oz"), ("$", "cent"), ("°", "min"), ("day", "h"), ("year", "month"),
 }  # fmt: skip
-"""Units that make one quantity together with the next smaller one."""
 
 MARKS: dict[str, Unit] = {"'": (("ft", 1),), "''": (("in", 1),)}  # feet and inches if the other answer says so
 

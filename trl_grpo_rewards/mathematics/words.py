@@ -13,7 +13,7 @@ NUMBERS = {
         "twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)},
     **{word: number for number, word in enumerate("零一二三四五六七八九")}, "两": 2,
 }  # fmt: skip
-SCALES = {word: number for number, words in {
+SCALES = {word: number for number, words in {  # words that multiply the number before them
     12: "dozen dutzend docena douzaine dozzina dozzine dúzia дюжина дюжин lusin dazeni دزينة दर्जन ডজন డజను โหล 다스 ダース",
     10: "十", 20: "score", 144: "gross", 10**2: "hundred hundert cien cientos cento сотня сотен ratus مئة सौ শত ร้อย 百 백",
     10**3: """thousand tausend mil mille mila milliers тысяча тысячи тысяч ribu elfu ألف آلاف हज़ार हजार হাজার వేలు వేల
@@ -24,15 +24,13 @@ SCALES = {word: number for number, words in {
     10**9: "billion milliard milliarde milliarden miliardo miliardi miliar миллиард миллиарда миллиардов",
     10**12: "trillion",
 }.items() for word in words.split()}  # fmt: skip
-"""Words that multiply the number before them."""
 
-FRACTIONS = {
+FRACTIONS = {  # words that divide the number before them. They have an `s` after numbers other than one.
     **{"half": 2, "halves": 2, "半": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7},
     **{"eighth": 8, "ninth": 9, "tenth": 10, "hundredth": 100, "thousandth": 1000},
 }
-"""Words that divide the number before them. They have an `s` after numbers other than one."""
 
-ROLES: dict[str, str] = {
+ROLES: dict[str, str] = {  # the words of each role. A word may have several.
     "numeral": f"""{" ".join(NUMBERS)} {" ".join(f"{word} {word}s" for word in FRACTIONS)} tens dozens scores hundreds
         thousands millions billions trillions mil mill bil myriad double twice triple many infinite infinitely""",
     "operation": """plus minus negative divided multiplied squared cubed factorial mod modulo remainder factor exponent
@@ -54,7 +52,6 @@ ROLES: dict[str, str] = {
     "ordinal": "th st nd rd",
     "minus": "negative minus",
 }
-"""The words of each role. A word may have several."""
 
 ROLES_OF: dict[str, set[str]] = {}
 for role, words in ROLES.items():
@@ -75,18 +72,16 @@ FOREIGN = {
     раз около десятков неверно أو أكثر أقل ليس لا نصف ثلث ربع ضعف مرات على مليار या अधिक ज़्यादा कम नहीं आधा तिहाई
     गुना अरब বেশি কম কমপক্ষে অন্তত না নয় অর্ধেক গুণ లేదా ఎక్కువ తక్కువ కనీసం కాదు సగం రెట్లు కోట్లు లక్షలు""".split()
 }
-FOREIGN_PARTS = re.compile(
+FOREIGN_PARTS = re.compile(  # parts of words that do so where words are written without spaces
     "[十百千万萬亿億兆零一二三四五六七八九两半多余餘几幾数以上下内內外不非沒没無无未否错錯误假舍捨分之的或和与與至少超过過約约左右近差减加乘除方负負倍成折打違]"
     "|ない|より|らい|이상|이하|이내|미만|초과|최소|절반|아니|않|정도|보다|또는|[천만억조배]$|หรือ|กว่า|ไม่|ครึ่ง|เท่า|น้อย|ขึ้นไป|พัน|หมื่น|แสน|ล้าน"
 )
-"""Parts of words that do so where words are written without spaces."""
 
 CJK_LABEL = re.compile(r"(?:[^不非没无未]*(?:是|为|等于|得|选|约|共|即)|答案|答|解|所以|因此|则|故)$")
-SUBJECTS = {
+SUBJECTS = {  # words that do not change whether something exists or converges
     *"""the there is are it this has have exist exists real equation equations system problem limit series sequence
     integral derivative sum to""".split()
 }
-"""Words that do not change whether something exists or converges."""
 
 STATES: dict[tuple[str, ...], tuple[str, ...]] = {
     tuple(said.split()): tuple(usual.split())
@@ -104,10 +99,9 @@ SHORT_WORDS = {word for word in (*ROLES_OF, *(word for said in STATES for word i
 SHORT_WORDS |= {*"or no is of if to an so yes odd red men nan".split()}
 """Words of two or three letters. Other bare letters of this length are products of variables, as `at` and `by` may be."""
 
-GENERIC_NOUNS = {
+GENERIC_NOUNS = {  # nouns that an answer may add to an adjective: `an odd function` answers `odd`
     *"function number integer triangle quadrilateral polygon angle line curve matrix sequence value".split()
 }
-"""Nouns that an answer may add to an adjective: `an odd function` answers `odd`."""
 
 
 ARTICLES = {"a", "an", "the"}

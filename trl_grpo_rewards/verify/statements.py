@@ -11,7 +11,7 @@ from typing import Literal
 
 
 HERE = r"(?=[\d$*(]|[A-Z]\b)"
-PHRASES = {
+PHRASES = {  # how an answer is stated in other languages: the noun, and what can stand in place of a colon
     "Arabic": ("(?:الإجابة|الجواب)", " (?:هي|هو)"),
     "Bengali": ("উত্তর", f" (?:হলো|হল|{HERE})"),
     "Chinese": ("答案", "[是为為选選]"),
@@ -29,7 +29,6 @@ PHRASES = {
     "Telugu": ("సమాధానం", f" {HERE}"),
     "Thai": ("คำตอบ", "คือ"),
 }
-"""How an answer is stated in other languages: the noun, and what can stand in place of a colon."""
 
 STATED = "|".join(rf"{noun}(?:{verb}|\s?[:：])" for noun, verb in PHRASES.values())
 STATEMENT = re.compile(
@@ -52,11 +51,10 @@ VALUE = re.compile(
 CHECKED = re.compile(r"(?i)\b(?:check|verify|confirm|test)\w* (?:\w+ )?$")  # an answer that is only tried out
 
 TAG_END = re.compile(r"(?i)</(answer|solution)>")
-MARKUP = re.compile(
+MARKUP = re.compile(  # tags of HTML, what is struck out, and marks of bold type
     r"(?i)</?(?:b|i|u|em|strong|p|br|span)(?: [^<>]{0,40})?/?>|~~(?=\S)[^~\n]{1,80}~~"
     r"|(?<![\w)])\*\*(?=\S)|(?<=\S)\*\*(?![\w(])"
 )
-"""Tags of HTML, what is struck out, and marks of bold type."""
 
 MARKS = ' \t\n*_"“”„«»「」.…।。！？✓✔✅☑\ufe0f' + "".join(map(chr, range(0x1F300, 0x1FB00)))
 CLOSING = re.compile(r"(?:(?<=[*_.”\"\]])!|(?<=[^\W\d_][^\W\d_]|'s)[!?]+|\s[:;]-?[)D])$")
@@ -79,11 +77,10 @@ REMARK = re.compile(
 """What begins a remark after a number: a dash, a colon, a bracket, a comma with words, or a `!` that is not a factorial."""
 
 HEDGE = re.compile(rf"(?i)\b(?:{OTHERWISE}|or|not|nor|but|minus|plus|times|over|more|less|fewer|to)\b")
-BETWEEN_BOXES = re.compile(
+BETWEEN_BOXES = re.compile(  # what is between two boxes of one list: a comma, or a few words and then "and" or "or"
     rf"{FILLER}(?:[,;&/]|(?:[,;]\s?)?{TEXT}{WORDS}(?:{JOINER}[\s,/]{{0,3}}){{1,4}}\}}?){FILLER}"
     r"(?:[A-Za-z](?:\w|_\{?\w\}?)?\s?=\s?)?"
 )
-"""What is between two boxes of one list: a comma, or a few words and then "and" or "or"."""
 
 BOX = re.compile(r"\\(?:boxed|fbox)(?![^\W\d_])")
 BRACE = re.compile(r"\\.|[{}]", re.DOTALL)  # a brace after a backslash does not count

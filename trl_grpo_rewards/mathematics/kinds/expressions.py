@@ -43,11 +43,10 @@ REPETITION_SIGNS = {"\\overline", "\\bar", "\\dot"}
 GOING_ON = {*REPETITION_SIGNS, "\\ldots", "."}
 REPEATING = re.compile(r"(\d*\.)(\d{0,20}?)(\d{1,12}?)\3+")
 ORDINAL = re.compile(r"(?:st|nd|rd|th)|['*]+")
-FORMAL = {
+FORMAL = {  # operations that are not on numbers, and whether their operands have no order
     **dict.fromkeys(("\\cup", "\\cap", "\\lor", "\\land", "\\oplus", "\\leftrightarrow", "\\iff", "cycles"), True),
     **dict.fromkeys(("\\setminus", "\\to", "\\neg", "\\otimes"), False),
 }
-"""Operations that are not on numbers, and whether their operands have no order."""
 
 MAX_WORKED_OUT = 10**9  # largest value of a function that may count as a number which could be worked out
 

@@ -15,12 +15,11 @@ from .lists import Collection, is_list, list_items
 
 
 LOWEST = {"N": 0, "N+": 1}
-DOMAINS = {
+DOMAINS = {  # the domain that each name of a set of numbers is, without its font, its braces and `^` or `_`
     **{"Z": "Z", "R": "R"},
     **dict.fromkeys(("N", "N0", "Z\\ge0"), "N"),
     **dict.fromkeys(("N+", "N*", "Z+", "Z>0"), "N+"),
 }
-"""The domain that each name of a set of numbers is, without its font, its braces and `^` or `_`."""
 
 IN_WORDS = {
     *"for all any every each some where is an a are be integer integers number numbers positive natural nonnegative with".split()
