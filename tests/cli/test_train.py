@@ -1,7 +1,6 @@
 """`trl-grpo-rewards train` as a user starts it: in a process of its own."""
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -36,12 +35,12 @@ def train_forked(*arguments, cwd):
     return Forked("train", *arguments, cwd=cwd).wait()
 
 
-def write_reward(folder, step: int, does: str, before: str = "") -> list[str]:
+def write_reward(folder, step: int, does: str) -> list[str]:
     """Write a reward that does something in a step, and return the options of a run with it."""
     (folder / "mine.py").write_text(f"""
 import os, signal
 from trl_grpo_rewards import reward
-{before}
+
 @reward(batched=True)
 def mine(completions: list, trainer_state) -> list[float]:
     if trainer_state.global_step == {step}:
@@ -84,7 +83,7 @@ def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path, com
     assert (
         "'runs/addition/checkpoint-9' is not a complete checkpoint: it has no trainer_state.json, which" in lost.stderr
     )
-    assert "runs/addition/checkpoint-1, runs/addition/checkpoint-2. Pass --resume_from_checkpoint" in lost.stderr
+    assert ": runs/addition/checkpoint-1, runs/addition/checkpoint-2. Pass --resume_from_checkpoint" in lost.stderr
 
 
 def start_and_wait(*arguments, cwd):
@@ -103,11 +102,8 @@ def test_one_command_starts_and_continues_whenever_it_was_interrupted(tmp_path):
     process.send_signal(signal.SIGINT)
     interrupted = process.wait()
     assert interrupted.returncode == 130, interrupted
-    assert re.search(
-        r"Interrupted at step \d+\. There is no checkpoint \(save_steps is 100\)\. "
-        "The records are in runs/addition\\. To start again, add",
-        interrupted.stderr,
-    ), interrupted
+    said = r"Interrupted at step \d+\. There is no checkpoint\. To start again, add"
+    assert re.search(said, interrupted.stderr), interrupted
     for choice in ("auto", "true"):  # from the start, and from the checkpoint that is left
         resumed = train_forked(*options, "2", "--max_steps", "4", "--resume_from_checkpoint", choice, cwd=tmp_path)
         assert resumed.returncode == 0 and "Trained to step 4." in resumed.stdout, resumed.stderr
@@ -122,41 +118,20 @@ def test_a_run_that_saves_weights_only_is_not_continued(tmp_path, command):
     options = write_reward(tmp_path, 1, "raise KeyboardInterrupt")
     options += ["--save_steps", "1", "--save_only_model", "true", "--resume_from_checkpoint", "auto"]
     stopped, again = command("train", *options), command("train", *options)
-    said = (
-        "The last checkpoint is runs/addition/checkpoint-1. The records are in runs/addition. To continue, start a new"
-    )
+    said = "The last checkpoint is runs/addition/checkpoint-1. To continue, start a new run from its weights"
     assert stopped.returncode == 130 and said in stopped.stderr
-    assert (
-        again.returncode == 2 and "no scheduler.pt, which save_only_model leaves out. 'runs/addition'" in again.stderr
-    )
+    assert again.returncode == 2 and "no scheduler.pt, which save_only_model leaves out. The complete" in again.stderr
 
 
 @pytest.mark.slow
-def test_sigterm_while_an_object_is_deleted_ends_the_run_and_a_warning_has_a_line_of_its_own(tmp_path):
-    deleted = "class Deleted:\n    def __del__(self):\n        os.kill(os.getpid(), signal.SIGTERM)\n"
-    options = write_reward(tmp_path, 6, "Deleted()", before=deleted)
+def test_a_warning_has_a_line_of_its_own_above_the_bar(tmp_path):
+    options = write_reward(tmp_path, 6, "os.kill(os.getpid(), signal.SIGTERM)")
     run = train_forked(*options, "--max_steps", "100", cwd=tmp_path)
-    said = r"Interrupted at step [67]\. There is no checkpoint \(save_steps is "
+    said = r"Interrupted at step 6\. There is no checkpoint\."
     assert run.returncode == 130 and re.search(said, run.stderr), run.stderr
     warned = "^mine teaches nothing at the end. No group was live in steps 1–5"
     assert re.search(warned, run.stderr, re.MULTILINE), run.stderr
     assert run.stderr.count("No group was live") == 1
-
-
-@pytest.mark.slow
-def test_a_full_disk_is_one_sentence(tmp_path):
-    (folder := tmp_path / "runs").mkdir()
-    if os.getuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", folder]).returncode:
-        pytest.skip("a small disk can only be mounted by the superuser")
-    try:
-        options = [*SMALL, "--no_check", "--eval_prompts", "0", "--save_steps", "1", "--report_to", "none"]
-        run = train_forked(*options, "--max_steps", "40", cwd=tmp_path)
-    finally:
-        subprocess.run(["umount", folder], check=True)
-    assert run.returncode == 1 and "Traceback" not in run.stderr, run.stderr
-    assert re.search(
-        r"error: The disk of 'runs/addition' is full \(.+\)\. Free disk space, and add --resume", run.stderr
-    )
 
 
 @pytest.mark.slow
@@ -185,7 +160,7 @@ def test_an_interrupt_within_exec_has_the_exit_code_of_others(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_checkpoint_in_time_ends_the_run_and_a_finished_run_is_left_alone(tmp_path, command):
+def test_a_checkpoint_in_time_ends_the_run_and_a_finished_run_has_no_other_step(tmp_path, command):
     options = [*SMALL, "--no_check", "--resume_from_checkpoint", "auto", "--max_steps"]
     process = start_and_wait(*options, "500", "--save_steps", "500", "--enable_jit_checkpoint", "true", cwd=tmp_path)
     process.send_signal(signal.SIGTERM)
@@ -200,12 +175,8 @@ def test_a_checkpoint_in_time_ends_the_run_and_a_finished_run_is_left_alone(tmp_
     assert resumed.returncode == 0, resumed.stderr
     first = f"step {step}" if step else "before"  # it may be interrupted while it samples for the first time
     assert re.search(rf"^held-out problems +{first} +after +change", resumed.stdout, re.MULTILINE)
-    written = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
     again = command("train", *options, step + 1)
-    assert again.returncode == 0 and again.stdout.startswith(f"The run is finished at step {step + 1}; its last"), (
-        again
-    )
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == written
+    assert again.returncode == 0 and f"Trained to step {step + 1}" in again.stdout, again
 
 
 EXAMPLE = {"per_device_train_batch_size": 8, "gradient_accumulation_steps": 4, "num_generations": 8}

@@ -13,7 +13,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from ..demo import arithmetic, programs, requests
-from ..files import choose_last_checkpoint, describe_fault, list_checkpoints, read_state
+from ..files import choose_last_checkpoint, describe_fault, list_checkpoints
 
 
 if TYPE_CHECKING:
@@ -63,9 +63,8 @@ def check_trust(name: str, recipe: Mapping[str, Any], given: Mapping[str, Any]) 
     if variables := recipe.get("env"):
         does.append(f"sets the environment variables {', '.join(map(str, variables))}")
     if does and "trust" not in given:
-        raise ask_for_trust(
-            name, does, f"--import {' '.join(map(str, modules))}" if does[1:] == [] and modules else "--trust"
-        )
+        is_import = modules and len(does) == 1
+        raise ask_for_trust(name, does, f"--import {' '.join(map(str, modules))}" if is_import else "--trust")
 
 
 def ask_for_trust(name: str, does: Sequence[str], remedy: str = "--trust") -> ValueError:
@@ -226,24 +225,9 @@ def check_output(output_dir: str | Path, resume: str | None) -> None:
             f"continue it, pass --resume_from_checkpoint auto, which starts anew if there is no checkpoint. Otherwise choose another "
             f"--output_dir, or remove the directory."
         )
-    fault = describe_fault(Path(checkpoint)) if checkpoint is not None else None
-    if fault:
-        complete = [str(folder) for folder in list_checkpoints(output_dir)]
-        has = f"the complete checkpoints {', '.join(complete)}" if complete else "no complete checkpoint"
-        remedy = "Pass --resume_from_checkpoint auto, which continues from the last one, or starts anew."
-        if not complete and choose_last_checkpoint(output_dir):
-            remedy = FROM_WEIGHTS.capitalize()
-        raise ValueError(f"{'' if checkpoint == 'true' else f'{fault} '}{str(folder)!r} contains {has}. {remedy}")
-
-
-def describe_finished(checkpoint: str | None, max_steps: int, epochs: float) -> str | None:
-    """Return a sentence if a checkpoint has all steps of a run, or all epochs without `max_steps`. None if it has not."""
-    state = read_state(Path(checkpoint)) if checkpoint else None
-    if not checkpoint or not state:
-        return None
-    step = state.get("global_step") or 0
-    if step < max_steps if max_steps > 0 else (state.get("epoch") or 0) < epochs:
-        return None
-    goal = f"raise --max_steps above {step}." if max_steps > 0 else f"raise --num_train_epochs above {epochs:g}."
-    goal = FROM_WEIGHTS if describe_fault(Path(checkpoint)) else goal
-    return f"The run is finished at step {step}; its last checkpoint is {checkpoint}. To go on, {goal}"
+    if checkpoint is not None and (fault := describe_fault(Path(checkpoint))):
+        known = ", ".join(map(str, list_checkpoints(folder))) or "none"
+        raise ValueError(
+            f"{fault} The complete checkpoints of {str(folder)!r}: {known}. Pass --resume_from_checkpoint auto, which "
+            f"continues from the last one, or starts anew. Otherwise {FROM_WEIGHTS}"
+        )

@@ -22,7 +22,6 @@ from typing import Any
 from ..files import replace_file
 from . import job_files
 from .console import (
-    FINE,
     INTERRUPTED,
     OWN,
     CommandParser,
@@ -245,21 +244,12 @@ def read_line(command: str, arguments: Sequence[str]) -> tuple[dict[str, Any], l
 
 def read_ahead(command: str, arguments: Sequence[str]) -> list[str]:
     """Return the arguments for TRL's parser. End the process on a wish for help, and if an option or the rewards are wrong."""
-    finished, is_first = None, os.environ.get("RANK", "0") == "0"  # of the processes of a launcher
     with exit_on(TypeError, ValueError, ImportError, OSError), keep_stdout_for_json("--json" in arguments):
         settings, line, recipe = read_line(command, arguments)
         rewards = build_rewards(settings["rewards"], settings["import_modules"] or ())
         if recipe is not None and (programs := list_programs(rewards)):
             raise job_files.ask_for_trust(recipe, [f"runs programs with {', '.join(programs)}"])
-        if command == "train":
-            folder, resume = os.path.expanduser(settings["output_dir"] or "trainer_output"), "resume_from_checkpoint"
-            if settings[resume] is not None:
-                limits = int(settings["max_steps"] or -1), float(settings["num_train_epochs"])
-                finished = job_files.describe_finished(job_files.choose_checkpoint(folder, settings[resume]), *limits)
-            if not finished and is_first:
-                job_files.check_output(folder, settings[resume])
-    if finished:
-        if is_first:
-            print(finished)
-        sys.exit(FINE)
+        if command == "train" and os.environ.get("RANK", "0") == "0":  # the first process of a launcher
+            folder = os.path.expanduser(settings["output_dir"] or "trainer_output")
+            job_files.check_output(folder, settings["resume_from_checkpoint"])
     return line

@@ -3,45 +3,42 @@
 import contextlib
 import logging
 import os
-import shutil
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
-from importlib.util import find_spec
 from pathlib import Path
 from statistics import NormalDist
-from types import FrameType
 from typing import Any
 
 import numpy as np
 import torch
 from accelerate.utils import broadcast_object_list
-from pandas import DataFrame, Series
+from pandas import DataFrame
 from tqdm.contrib.logging import logging_redirect_tqdm
 from transformers import Trainer, TrainerCallback, TrainerState, TrainingArguments
-from transformers.integrations import get_available_reporting_integrations
 from transformers.trainer_callback import ProgressCallback
-from trl import ModelConfig, get_peft_config, get_quantization_config
+from trl import get_peft_config, get_quantization_config
 
 from .. import demo
 from ..checks import check, verdict
 from ..distributed import count_cores
 from ..errors import CheckpointMismatch
-from ..files import find_last_checkpoint, read_state
-from ..records import files
+from ..files import choose_last_checkpoint, describe_fault
 from ..report import write_report
 from ..texts import completion_text, prompt_text
 from ..training.config import FilteredGRPOConfig
 from ..training.groups import ScoredGroups
 from ..training.trainer import FilteredGRPOTrainer
-from .console import FAULTY, INTERRUPTED, end, exit_on, format_known, format_table
+from .console import FAULTY, INTERRUPTED, exit_on, format_table
 from .job import choose_model, describe_sizes, describe_steps, load_tokenizer, prepare_job, read_job
 from .job_files import FROM_WEIGHTS, choose_checkpoint
 
 
-LEAST_SPACE = 1 << 20  # free space of a disk that is not full, in bytes
+FAULTS_FOUND = (
+    "To see every finding, run trl-grpo-rewards check --details with the same options. --no_check skips these checks; the "
+    "trainer still refuses what it cannot train on."
+)
 NORMAL_95 = NormalDist().inv_cdf(0.975)  # number of standard errors in half of a 95 % interval
 DEAD = "dead groups"  # the share of groups that are dead, next to the scores of an evaluation
 REPORT_SHARE = 0.01  # maximum share of the time of a run that may be spent on writing its report anew
@@ -52,10 +49,7 @@ logger = logging.getLogger(__name__)
 def main(arguments: Sequence[str]) -> None:
     with exit_on(TypeError, ValueError, ImportError):
         job, training, model = read_job(arguments, "train")
-        check_packages(training, model)
         use_all_cores(training)
-        if training.process_index == 0:
-            check_writable(Path(training.output_dir))
         training.resume_from_checkpoint = choose_checkpoint(training.output_dir, training.resume_from_checkpoint)
         if (name := choose_model(model.model_name_or_path, job.dataset_name)) is None:
             dataset = ", ".join(job.data_files or [str(job.dataset_name)])
@@ -65,28 +59,19 @@ def main(arguments: Sequence[str]) -> None:
             )
         rewards, train_dataset, eval_dataset = prepare_job(job, training)
         tokenizer, shape = load_tokenizer(name, model, training)
+    has_faults = [False]
     if training.process_index == 0:
         sizes = describe_sizes(train_dataset, eval_dataset)[:-1]
         print(f"{sizes}; {describe_processes(training)}", describe_steps(training), sep="\n", flush=True)
-    has_faults = [False]
-    if not job.no_check and training.process_index == 0:
-        found = check(rewards, train_dataset, training, tokenizer, job.bad_golds, shape)
-        print(verdict(found), flush=True)
+        found = [] if job.no_check else check(rewards, train_dataset, training, tokenizer, job.bad_golds, shape)
         has_faults = [any(one.faults for one in found)]
+        print(verdict(found) if found else "", FAULTS_FOUND if has_faults[0] else "", sep="\n\n", flush=True)
     if broadcast_object_list(has_faults)[0]:  # all processes end
-        if training.process_index == 0:
-            end(
-                "To see every finding, run trl-grpo-rewards check --details with the same options. --no_check skips these "
-                "checks; the trainer still refuses what it cannot train on.",
-                FAULTY,
-            )
         sys.exit(FAULTY)
     with exit_on(ValueError, ImportError, OSError):  # weights that are missing, packages that a model needs
-        shared = {
-            "revision": model.model_revision,
-            "attn_implementation": model.attn_implementation,
-            "dtype": model.dtype,
-        }
+        os.makedirs(training.output_dir, exist_ok=True)
+        named = {"revision": "model_revision", "attn_implementation": "attn_implementation", "dtype": "dtype"}
+        shared = {option: getattr(model, field) for option, field in named.items()}
         training.model_init_kwargs = {**shared, **(training.model_init_kwargs or {})}
         trainer = FilteredGRPOTrainer(
             name,
@@ -98,56 +83,35 @@ def main(arguments: Sequence[str]) -> None:
             peft_config=get_peft_config(model),
         )
     trainer.run["job"] = asdict(job)
-    evaluation, progress = BeforeAndAfter(trainer), RewardProgress()
-    trainer.add_callback(Interrupts())
+    evaluation = BeforeAndAfter(trainer)
     if training.group_records:
         trainer.add_callback(ReportWriter())
     if eval_dataset is not None:
         trainer.add_callback(evaluation)  # before the bar, so that the bar measures steps only
     if not training.disable_tqdm:
         trainer.remove_callback(ProgressCallback)
-        trainer.add_callback(progress)
+        trainer.add_callback(RewardProgress)
     with (
-        exit_on_full_disk(training.output_dir),
         exit_on(CheckpointMismatch),  # and a reward that raises an error
-        contextlib.closing(progress),
         end_when_interrupted(trainer),
         logging_redirect_tqdm([logging.getLogger("trl_grpo_rewards")]),  # warnings above the bar, not behind it
     ):
         trainer.train(resume_from_checkpoint=training.resume_from_checkpoint)
         if is_cut_short(training, trainer.state):
             raise KeyboardInterrupt
-    with exit_on_full_disk(training.output_dir):
-        trainer.save_model()
-        trainer.create_model_card()
+    trainer.save_model()
+    trainer.create_model_card()
     if trainer.is_world_process_zero():
         trained = f"Trained to step {trainer.state.global_step}."
         print("", trained if eval_dataset is None else evaluation.report(), "", sep="\n")
         print(f"The model is in {training.output_dir}.")
         if training.group_records:
             try:
-                print(
-                    f"The report is in {write_report(training.output_dir, Path(training.output_dir, 'report.html'))}."
-                )
+                page = write_report(training.output_dir, Path(training.output_dir, "report.html"))
+                print(f"The report is in {page}.")
             except (OSError, ValueError) as error:  # which is none of the run
                 print(f"The report was not written. {error}")
     disconnect(trainer)
-
-
-@contextlib.contextmanager
-def exit_on_full_disk(folder: str) -> Iterator[None]:
-    """End the process with one sentence if the disk is full, for which libraries raise errors of many types."""
-    try:
-        yield
-    except Exception as error:
-        if "No space left" not in str(error) and shutil.disk_usage(folder).free > LEAST_SPACE:
-            raise
-        last = find_last_checkpoint(folder)
-        end(
-            f"error: The disk of '{folder}' is full ({' '.join(str(error).split())[:200]}). Free disk space, and add "
-            f"--resume_from_checkpoint auto to the command{f', which continues from {last}' if last else ''}.",
-            FAULTY,
-        )
 
 
 @contextlib.contextmanager
@@ -158,21 +122,13 @@ def end_when_interrupted(trainer: FilteredGRPOTrainer) -> Iterator[None]:
     except KeyboardInterrupt:
         if trainer.is_world_process_zero():
             folder = trainer.args.output_dir
-            last, weights = find_last_checkpoint(folder), find_last_checkpoint(folder, read_state)
+            last = choose_last_checkpoint(folder)
             kept = (
-                f"The last checkpoint is {last or weights}."
-                if weights
-                else f"There is no checkpoint (save_steps is {trainer.args.save_steps:g})."
+                f"The last checkpoint is {last}. To continue, " if last else "There is no checkpoint. To start again, "
             )
-            records = f" The records are in {folder}." if trainer.args.group_records else ""
-            remedy = "add --resume_from_checkpoint auto to the command."
-            if weights and not last:
-                remedy = FROM_WEIGHTS
-            print(
-                f"\nInterrupted at step {trainer.state.global_step}. {kept}{records} To "
-                f"{'continue' if weights else 'start again'}, {remedy}",
-                file=sys.stderr,
-            )
+            is_whole = last is None or describe_fault(Path(last)) is None
+            remedy = "add --resume_from_checkpoint auto to the command." if is_whole else FROM_WEIGHTS
+            print(f"\nInterrupted at step {trainer.state.global_step}. {kept}{remedy}", file=sys.stderr)
         sys.exit(INTERRUPTED)
 
 
@@ -183,43 +139,8 @@ def disconnect(trainer: FilteredGRPOTrainer) -> None:
     trainer.accelerator.end_training()
 
 
-def check_writable(folder: Path) -> None:
-    """Check that files can be written to a folder, or to the folder in which it would be created."""
-    parent = next(one for one in (folder, *folder.absolute().parents) if one.exists())
-    if not parent.is_dir() or not os.access(parent, os.W_OK):
-        reason = f"'{parent}' is {'read-only' if parent.is_dir() else 'a file'}"
-        raise ValueError(f"The output directory '{folder}' cannot be written: {reason}. Choose another --output_dir.")
-
-
-def check_packages(training: FilteredGRPOConfig, model: ModelConfig) -> None:
-    """Check that the packages and keys that options need are there."""
-    needed = {
-        "use_peft": (model.use_peft, "peft"),
-        "load_in_4bit": (model.load_in_4bit, "bitsandbytes"),
-        "load_in_8bit": (model.load_in_8bit, "bitsandbytes"),
-        "use_vllm": (training.use_vllm, "vllm"),
-        "use_liger_kernel": (training.use_liger_kernel, "liger_kernel"),
-    }
-    missing = {option: package for option, (is_set, package) in needed.items() if is_set and not find_spec(package)}
-    trackers = {*training.report_to} - {*get_available_reporting_integrations()}
-    for option, package in (missing | {f"report_to {one}": one for one in trackers}).items():
-        raise ImportError(
-            f"--{option} needs the package {package}, which is not installed. Install it with pip install "
-            f"{package.replace('_', '-')}, or leave out the option."
-        )
-    if "wandb" in training.report_to and training.process_index == 0:
-        import wandb
-
-        needs_key = wandb.setup().settings.mode in ("online", "run")
-        if needs_key and not wandb.login(prompt=False, verify=False):
-            raise ValueError(
-                "--report_to wandb needs a key, and none is configured. Run wandb login, set WANDB_API_KEY, or set "
-                "WANDB_MODE=offline to keep the run on this machine."
-            )
-
-
 def is_launched() -> bool:
-    return "ACCELERATE_MIXED_PRECISION" in os.environ or "TORCHELASTIC_RUN_ID" in os.environ
+    return not {"ACCELERATE_MIXED_PRECISION", "TORCHELASTIC_RUN_ID"}.isdisjoint(os.environ)
 
 
 def describe_processes(training: FilteredGRPOConfig) -> str:
@@ -263,36 +184,9 @@ def measure(trainer: Trainer) -> tuple[DataFrame, dict[str, str]]:
     return means, completions
 
 
-def describe_change(before: Series, after: Series) -> str:
-    """Return the mean difference between two evaluations on the same prompts, with its 95 % interval over the prompts."""
-    differences = (after - before).dropna()
-    if len(differences) < 2:
-        return ""
-    return f"{differences.mean():+.3f} ± {NORMAL_95 * differences.sem():.3f}"
-
-
 def is_cut_short(args: TrainingArguments, state: TrainerState) -> bool:
     """Whether SIGTERM ended a run with `enable_jit_checkpoint` before its last step."""
     return bool(args.enable_jit_checkpoint) and state.global_step < state.max_steps
-
-
-class Interrupts(TrainerCallback):
-    """Ends a run at its next step if Python dropped the interrupt, as it does while an object is deleted."""
-
-    def __init__(self) -> None:
-        self.came = False
-        for number in signal.valid_signals():
-            if signal.getsignal(number) is signal.default_int_handler:
-                with contextlib.suppress(ValueError):  # a thread cannot set it
-                    signal.signal(number, self.interrupt)
-
-    def interrupt(self, number: int, frame: FrameType | None) -> None:
-        self.came = True
-        raise KeyboardInterrupt
-
-    def on_step_end(self, args: TrainingArguments, state: TrainerState, *rest: Any, **kwargs: Any) -> None:
-        if self.came:
-            raise KeyboardInterrupt
 
 
 class BeforeAndAfter(TrainerCallback):
@@ -312,18 +206,25 @@ class BeforeAndAfter(TrainerCallback):
             self.after = measure(self.trainer)
 
     def report(self, examples: int = 3) -> str:
-        """Return a table of both evaluations, and the completions of a few problems before and after training."""
+        """
+        Return a table of both evaluations, and the completions of a few problems before and after training.
+
+        A change is the mean difference on the same prompts, with its 95 % interval over the prompts.
+        """
         (before, old), (after, new) = self.before, self.after
-        scored = [name for name in after if not (before[name].isna().all() or after[name].isna().all())]
-        means = [[f"{part[name].mean():.3f}" for part in (before, after)] for name in scored]
-        changes = ["" if name == DEAD else describe_change(before[name], after[name]) for name in scored]
-        rows = [[name, *both, change] for name, both, change in zip(scored, means, changes, strict=True)]
-        first = f"step {self.first_step}" if self.first_step else "before"
+        first, rows = f"step {self.first_step}" if self.first_step else "before", []
+        for name in after:
+            change = (after[name] - before[name]).dropna()
+            shown = (
+                f"{change.mean():+.3f} ± {NORMAL_95 * change.sem():.3f}" if name != DEAD and len(change) > 1 else ""
+            )
+            if not (before[name].isna().all() or after[name].isna().all()):
+                rows.append([name, f"{before[name].mean():.3f}", f"{after[name].mean():.3f}", shown])
         table = format_table([["held-out problems", first, "after", "change"], *rows], "<>>>")
         lines = [f"Trained to step {self.trainer.state.global_step} in {self.seconds:.0f} s.", "", *table]
         for prompt in [prompt for prompt in old if prompt in new][:examples]:
-            shown = {first: old[prompt], "after": new[prompt]}
-            lines += ["", prompt, *(f"  {f'{name}:':{len(first) + 1}} {text}" for name, text in shown.items())]
+            texts = {first: old[prompt], "after": new[prompt]}
+            lines += ["", prompt, *(f"  {f'{name}:':{len(first) + 1}} {text}" for name, text in texts.items())]
         return "\n".join(lines)
 
 
@@ -331,7 +232,7 @@ class ReportWriter(TrainerCallback):
     """Writes the report of a run anew at checkpoints and evaluations, if there is time for one that has grown."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self.clock, self.start, self.spent, self.last, self.has_warned = clock, clock(), 0.0, 1.0, False
+        self.clock, self.start, self.spent, self.last = clock, clock(), 0.0, 1.0
 
     def on_save(self, args: TrainingArguments, state: TrainerState, *rest: Any, **kwargs: Any) -> None:
         run, now = Path(args.output_dir), self.clock()
@@ -339,17 +240,12 @@ class ReportWriter(TrainerCallback):
         if is_early or not state.is_world_process_zero or not (run / "groups").exists():
             return
         try:
-            files.logger.disabled = True  # the report at the end of the run warns of damaged records
             write_report(run, run / "report.html")
         except Exception as error:  # records may be damaged in any way
-            if not self.has_warned:
-                logger.warning(
-                    f"The report cannot be written to '{run}': {str(error).rstrip('.')}. Training continues, and later "
-                    f"checkpoints and evaluations try again. Check the disk and the folder."
-                )
-            self.has_warned = True
-        finally:
-            files.logger.disabled = False
+            logger.warning(
+                f"The report cannot be written to '{run}': {str(error).rstrip('.')}. Training continues, and later "
+                f"checkpoints and evaluations try again. Check the disk and the folder."
+            )
         self.last = self.clock() - now
         self.spent += self.last
 
@@ -359,13 +255,6 @@ class ReportWriter(TrainerCallback):
 class RewardProgress(ProgressCallback):
     """A progress bar with the reward and the share of dead groups, instead of a printed line of all metrics."""
 
-    def on_log(self, args: Any, state: TrainerState, control: Any, logs: Any = None, **kwargs: Any) -> None:
-        if logs and "reward" in logs and state.is_world_process_zero and self.training_bar is not None:
-            dead = logs.get("groups/dead")
-            self.training_bar.set_postfix(reward=format_known(logs["reward"], ".3f"), dead=format_known(dead, ".2f"))
-
-    def close(self) -> None:
-        """Close the bars of a run that was interrupted."""
-        for bar in (self.prediction_bar, self.training_bar):
-            if bar is not None:
-                bar.close()
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
+        if self.training_bar is not None and "reward" in (logs or {}):
+            self.training_bar.set_postfix(reward=logs["reward"], dead=logs.get("groups/dead"))
