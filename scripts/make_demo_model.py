@@ -170,13 +170,13 @@ def demonstrate_program(rng: random.Random) -> tuple[str, str]:
     if rng.random() < 0.15:
         program = program.replace("return ", "")
     answer = program if rng.random() < 0.3 else f"```python\n{program}\n```"
-    return demo.describe_task(task, number), answer
+    return demo.describe_task(task.words, number), answer
 
 
 def demonstrate_sum(rng: random.Random, mixed: bool) -> tuple[str, str]:
     """Return a problem and a solution."""
-    problem = demo.draw_problem(rng, kinds=demo.MIXED if mixed else None)
-    return demo.write_question(*problem), demonstrate(*problem, rng, mixed)
+    a, sign, b = demo.draw_problem(rng, kinds=demo.MIXED if mixed else None)
+    return f"What is {a} {sign} {b}?", demonstrate(a, sign, b, rng, mixed)
 
 
 def make_batch(

@@ -110,7 +110,7 @@ def reward(
             Returns the final part of a right completion for a dataset row, or None. It gets `row` and its options. By
             default, checks write right completions from the answers that `reads` names.
         examines (`Callable`, *optional*):
-            Returns an [`~trl_grpo_rewards.checks.Examination`] of dataset rows. It gets `rows` and its options. The
+            Returns [`~trl_grpo_rewards.checks.Findings`] in dataset rows. It gets `rows` and its options. The
             check before training shows it.
 
     Returns:

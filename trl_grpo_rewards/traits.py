@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict, get_args, get_type_hints
 
 from .options import format_annotation, has_type
@@ -32,22 +32,32 @@ class Reading(NamedTuple):
     note: str | None = None
 
 
-class Examination(NamedTuple):
+@dataclass
+class Findings:
     """
-    What a reward finds in the rows of a dataset.
+    The findings of one check, or of a reward in the rows of a dataset.
 
     Args:
+        title (`str`):
+            What was checked. The check that calls a reward has its own.
         lines (`list[str]`):
             Results to read.
         warnings (`list[str]`):
             Problems that may be intended.
         faults (`list[str]`):
             Problems that cannot be intended. Each says what was expected, what was found and what to do.
+        is_run (`bool`):
+            Whether the check was run. If not, the only line says why.
+        data (`dict`):
+            Results as values, which the lines show as text: `attacks` or `dry_run`.
     """
 
-    lines: list[str]
-    warnings: list[str]
-    faults: list[str]
+    title: str = ""
+    lines: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    is_run: bool = True
+    data: dict[str, Any] = field(default_factory=dict)
 
 
 ReadColumn: TypeAlias = Callable[[list[Any]], list[Reading]]  # for each value of a dataset column
@@ -92,14 +102,14 @@ class Form:
     bare: bool = False
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if not has_type(value, field.type):
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if not has_type(value, one.type):
                 raise TypeError(
-                    f"Form needs {field.name} of the type {format_annotation(field.type)}; got {value!r}. Write, for example, "
+                    f"Form needs {one.name} of the type {format_annotation(one.type)}; got {value!r}. Write, for example, "
                     f"Form(tags=('think',), length=(100, 'tokens'))."
                 )
-            object.__setattr__(self, field.name, tuple(value) if isinstance(value, list) else value)
+            object.__setattr__(self, one.name, tuple(value) if isinstance(value, list) else value)
         if self.answer and "{}" not in self.answer:
             raise ValueError(
                 f"Form needs an answer that contains {{}} in the place of the answer; got {self.answer!r}. "
@@ -156,7 +166,7 @@ class Traits(TypedDict, total=False):
     ready: Callable[..., str | None]
     reads: dict[str, ReadColumn]
     solves: Callable[..., str | None]
-    examines: Callable[..., Examination | None]
+    examines: Callable[..., Findings | None]
 
 
 TYPES = get_type_hints(Traits)

@@ -20,9 +20,8 @@ from trl_grpo_rewards import (
     reward,
     tags,
 )
-from trl_grpo_rewards.checks import Form, Reading, as_text, assert_not_gameable, check, honest
+from trl_grpo_rewards.checks import Findings, Form, Reading, as_text, assert_not_gameable, check, honest, verdict
 from trl_grpo_rewards.checks.contract import check_readiness
-from trl_grpo_rewards.checks.findings import Findings, verdict
 
 
 def test_a_healthy_job_has_no_fault(config):

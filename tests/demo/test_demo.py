@@ -185,19 +185,19 @@ def pay(programs, tests):
 @pytest.mark.slow
 def test_solutions_pass_and_mistakes_fail():
     problems = [(task, number) for task in TASKS for number in NUMBERS]
-    tests = [write_tests(*one) for one in problems]
+    tests = [write_tests(task.expression, number) for task, number in problems]
     assert pay([write_program(task.expression, number) for task, number in problems], tests) == [1.0] * len(problems)
     assert pay([write_program(task.mistake, number) for task, number in problems], tests) == [0.0] * len(problems)
 
 
 def test_the_number_is_filled_in_and_another_one_fails():
-    assert [describe_task(task, 3)[12:-1] for task in TASKS[2:5]] == [
+    assert [describe_task(task.words, 3)[12:-1] for task in TASKS[2:5]] == [
         "3 minus x", "x times 3", "x divided by 3, rounded down"
     ]  # fmt: skip
     assert write_program("max([x] * n, n)", 4) == "def f(x):\n    return max([x] * 4, 4)"
     for number in (3, 6):
         programs = [write_program(task.expression, number) for task in TASKS]
-        assert sum(pay(programs, [write_tests(task, number + 1) for task in TASKS])) == 0
+        assert sum(pay(programs, [write_tests(task.expression, number + 1) for task in TASKS])) == 0
 
 
 def write_answer(row: dict) -> str:

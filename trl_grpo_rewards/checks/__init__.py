@@ -3,16 +3,14 @@
 `attacks` and `assert_not_gameable` are for the test suite of your own rewards.
 """
 
-from ..traits import Examination, Form, Reading
-from .all_checks import check
+from ..traits import Findings, Form, Reading
+from .all_checks import as_text, check, verdict
 from .completions import honest
-from .findings import Findings, as_text, verdict
 from .gameability import assert_not_gameable
 from .worthless import attacks
 
 
 __all__ = [
-    "Examination",
     "Findings",
     "Form",
     "Reading",

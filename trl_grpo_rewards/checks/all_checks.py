@@ -1,17 +1,16 @@
 """All checks of a job."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import describe_reward_error
 from ..expressions import Reward
 from ..faults import describe_no_dataset, find_readers, show_rows
 from ..registry import read_rewards
-from ..traits import ContradictoryForms
+from ..traits import ContradictoryForms, Findings
 from . import contract
 from .completions import Rows, Tokenize, split_words
 from .dry_run import DRY_RUN, STABILITY, check_dry_run, check_stability, list_own_terms
-from .findings import Findings, skip
 from .gameability import ATTACKS, check_attacks
 from .trials import find_form, make_trials, stop_asking, take_rows, without_asking
 
@@ -114,3 +113,22 @@ def try_rewards(rewards: Reward, rows: Rows, tokenizer: Any, config: "GRPOConfig
         dry_run = check_dry_run(trials, config, tokens, "tokens" if tokenizer else "words")
         tried = [*again, check_attacks(trials), dry_run]
     return [found] * bool(skipped) + tried
+
+
+def skip(reason: str, titles: Iterable[str]) -> list[Findings]:
+    """Return the findings of checks that were not run."""
+    return [Findings(title, [f"not run: {reason}"], is_run=False) for title in titles]
+
+
+def as_text(findings: list[Findings]) -> str:
+    """Return all findings as text, with the faults at the end."""
+    sections = ["\n".join([f"{one.title}:", *(f"  {line}" for line in one.lines)]) for one in findings]
+    return "\n\n".join([*sections, verdict(findings)])
+
+
+def verdict(findings: list[Findings]) -> str:
+    """Return the warnings, the faults and the number of faults as text."""
+    faults = [text for one in findings for text in one.faults]
+    lines = [f"warning: {text}" for one in findings for text in one.warnings] + [f"fault: {text}" for text in faults]
+    count = f"{len(faults)} fault{'s' * (len(faults) != 1)} found." if faults else "No fault found."
+    return "\n\n".join([*lines, count])

@@ -11,9 +11,8 @@ from ..faults import find_doubts, find_faults, find_readers, get_column_type, it
 from ..function_rewards import FunctionReward, find_functions
 from ..options import FrozenDict
 from ..texts import conversation_text, prompt_text
-from ..traits import ReadColumn, Reading
+from ..traits import Findings, ReadColumn, Reading
 from .completions import find_answer_column, is_guess, list_read_columns
-from .findings import Findings
 from .row_shapes import suggest_for
 
 
@@ -152,8 +151,8 @@ def check_examinations(rewards: Reward, dataset: "Dataset") -> list[Findings]:
     """Return what rewards with the trait `examines` find in the dataset."""
     functions = find_examiners(rewards)
     rows = [dict(row) for row in dataset] if functions else []
-    examinations = ((function, function.ask_trait("examines", rows=rows)) for function in functions)
-    return [Findings(EXAMINATION.format(one.name), *found) for one, found in examinations if found]
+    examined = ((EXAMINATION.format(one.name), one.ask_trait("examines", rows=rows)) for one in functions)
+    return [replace(found, title=title) for title, found in examined if found]
 
 
 def find_examiners(rewards: Reward) -> list[FunctionReward]:

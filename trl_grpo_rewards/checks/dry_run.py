@@ -12,8 +12,8 @@ from ..expressions import Reward, leave_out_witnesses
 from ..faults import shorten_repr
 from ..function_rewards import FunctionReward, find_functions
 from ..scores import Score
+from ..traits import Findings
 from .completions import NO_ANSWER, ROUNDING, WORKING, Rows, Tokenize, score_totals, split_words, write_pairs
-from .findings import Findings
 from .trials import ANSWERS, FoundForm, Trials, average
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from ..expressions import Reward, leave_out_witnesses
 from ..faults import shorten_repr
 from ..function_rewards import find_functions
+from ..traits import Findings
 from .completions import ROUNDING, Tokenize, find_outcomes, split_words
-from .findings import Findings
 from .trials import ANSWERS, Trials, average, make_trials, without_asking
 from .worthless import KINDS
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from ..errors import describe_reward_error
 from ..expressions import Reward, leave_out_witnesses
 from ..function_rewards import FunctionReward, find_functions
+from ..traits import Findings
 from .completions import BOX, ROUNDING, WORKING, count_words, list_known_solutions, score_totals, write_pairs
-from .findings import Findings, skip
 from .trials import average, find_form, take_rows, without_asking
 from .worthless import attacks
 
@@ -46,8 +46,7 @@ def check_judges(rewards: Reward, dataset: "Dataset", say: Callable[[str], None]
     rows = rows[: min(JUDGED_ROWS, REQUESTS // each)] if each else []
     if not rows:
         needed = f"a judge among the rewards, a row with a solution, and at most {REQUESTS} requests for the row"
-        (found,) = skip(f"this needs {needed}; a row takes {each}", [JUDGES])
-        return found
+        return Findings(JUDGES, [f"not run: this needs {needed}; a row takes {each}"], is_run=False)
     names = ", ".join(one.name for one in judges)
     say(f"{names}: {each * len(rows)} requests about {len(rows)} rows of the dataset.")
     offline = without_asking(rewards)

@@ -37,10 +37,8 @@ INPUTS = (-20, -3, -1, 0, 1, 4, 7, 12, 30)  # tested in addition to the number a
 
 
 class Task(NamedTuple):
-    """A task in words, its right expression, and one with a mistake; `n` is its number."""
-
     words: str
-    expression: str
+    expression: str  # the right one; `n` is the number of the task
     mistake: str
 
 
@@ -64,30 +62,15 @@ def make_dataset(name: str, rows: list[dict[str, Any]]) -> "Dataset":
     return Dataset.from_list(chats, info=DatasetInfo(dataset_name=f"trl_grpo_rewards.demo.{name}"))
 
 
-# --- sums -------------------------------------------------------------------------------------------------------------
-
-
 def draw_problem(
     rng: random.Random, split: Literal["train", "test"] = "train", kinds: Sequence[str] | None = None
 ) -> tuple[int, str, int]:
     """Draw two numbers and the sign between them. A hash puts about a tenth of all problems into the test split."""
     while True:
-        if kinds is None:
-            sign, digits = "+", rng.choices((1, 2, 3), k=2)
-        else:
-            first, sign, second = list(rng.choice(kinds))
-            digits = [int(first), int(second)]
-        a, b = (rng.randrange(10 ** (count - 1) if count > 1 else 0, 10**count) for count in digits)
+        first, sign, second = list(rng.choice(kinds)) if kinds else [*"+".join(rng.choices("123", k=2))]
+        a, b = (rng.randrange(10 ** (int(one) - 1) if one != "1" else 0, 10 ** int(one)) for one in (first, second))
         if is_in_split(f"{a}{sign}{b}", split, share=10):
             return a, sign, b
-
-
-def write_question(a: int, sign: str, b: int) -> str:
-    return f"What is {a} {sign} {b}?"
-
-
-def calculate(a: int, sign: str, b: int) -> int:
-    return a + b if sign == "+" else a * b
 
 
 def arithmetic(
@@ -111,9 +94,6 @@ def arithmetic(
     Returns:
         [`~datasets.Dataset`]:
             Columns `prompt` (conversational) and `solution` (the result as text).
-
-    Raises:
-        `ValueError`: the split or a kind does not exist, or there are fewer than `size` different problems.
 
     Example:
 
@@ -144,30 +124,25 @@ def arithmetic(
             f"The split {split!r} must have {size} different problems of the kinds {kinds}, but only {len(problems)} "
             f"were found. Reduce size, or add kinds."
         )
-    rows = [{"prompt": write_question(*one), "solution": str(calculate(*one))} for one in problems]
+    rows = [
+        {"prompt": f"What is {a} {sign} {b}?", "solution": str(a + b if sign == "+" else a * b)}
+        for a, sign, b in problems
+    ]
     return make_dataset("arithmetic", rows)
 
 
-# --- programs ---------------------------------------------------------------------------------------------------------
-
-
-def fill_in(text: str, number: int) -> str:
-    """Return a text of a task with the number in the place of `n`."""
-    return re.sub(r"\bn\b", str(number), text)
-
-
-def describe_task(task: Task, number: int) -> str:
-    return f"Write f(x): {fill_in(task.words, number)}."
+def describe_task(words: str, number: int) -> str:
+    return re.sub(r"\bn\b", str(number), f"Write f(x): {words}.")
 
 
 def write_program(expression: str, number: int) -> str:
-    return f"def f(x):\n    return {fill_in(expression, number)}"
+    return re.sub(r"\bn\b", str(number), f"def f(x):\n    return {expression}")
 
 
-def write_tests(task: Task, number: int) -> str:
+def write_tests(expression: str, number: int) -> str:
     """Return the tests of a task as JSON text, in the format of APPS."""
     inputs = sorted({*INPUTS, number - 1, number})
-    outputs = [eval(task.expression, {"x": x, "n": number}) for x in inputs]
+    outputs = [eval(expression, {"x": x, "n": number}) for x in inputs]
     return json.dumps({"fn_name": "f", "inputs": [[x] for x in inputs], "outputs": outputs})
 
 
@@ -185,9 +160,6 @@ def programs(split: Literal["train", "test"] = "train", *, seed: int = 0) -> "Da
         [`~datasets.Dataset`]:
             Columns `prompt` (conversational), `tests` (JSON text) and `solution` (a program that passes).
 
-    Raises:
-        `ValueError`: the split does not exist.
-
     Example:
 
     ```python
@@ -204,29 +176,18 @@ def programs(split: Literal["train", "test"] = "train", *, seed: int = 0) -> "Da
     chosen = [(task, n) for task in TASKS for n in NUMBERS if is_in_split(f"{task.words}{n}", split)]
     random.Random(seed).shuffle(chosen)
     rows = [
-        {
-            "prompt": describe_task(*one),
-            "tests": write_tests(*one),
-            "solution": write_program(one[0].expression, one[1]),
-        }
-        for one in chosen
+        {"prompt": describe_task(task.words, n), "tests": write_tests(right, n), "solution": write_program(right, n)}
+        for task, n in chosen
+        for right in [task.expression]
     ]
     return make_dataset("programs", rows)
-
-
-# --- requests ---------------------------------------------------------------------------------------------------------
 
 
 def draw_request(rng: random.Random, subjects: list[str]) -> dict[str, Any]:
     """Return a request with two constraints that a text can meet at the same time."""
     request = rng.choice(TEXTS["requests"]).format(rng.choice(subjects))
-    drawn: dict[str, Any] = {
-        "the": ["the"],
-        "3": 3,
-        "<": "less than",
-        ">": "at least",
-        "words": rng.sample(TEXTS["words"], 2),
-    }
+    drawn: dict[str, Any] = {"the": ["the"], "3": 3, "<": "less than", ">": "at least"}
+    drawn |= {"words": rng.sample(TEXTS["words"], 2)}
     drawn |= {"few": rng.choice((8, 10, 12)), "many": rng.choice((15, 20, 25)), "phrase": rng.choice(TEXTS["phrases"])}
     one = rng.choice(TEXTS["demands"])
     both = [one, rng.choice([other for other in TEXTS["demands"] if other[-1] != one[-1]])]
@@ -252,9 +213,6 @@ def requests(split: Literal["train", "test"] = "train", *, size: int = 1024, see
     Returns:
         [`~datasets.Dataset`]:
             Columns `prompt` (conversational), `instruction_id_list` and `kwargs` (as in IFEval).
-
-    Raises:
-        `ValueError`: the split does not exist.
 
     Example:
 

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from ..expressions import await_all, run_in_own_loop
 from ..sandbox.protocol import Limits, Sandbox, SandboxFailed
 from ..texts import prompt_text
-from ..traits import Examination
+from ..traits import Findings
 from .blocks import find_program
 from .cases import CallCase, OutputCase, ProgramVerdict, RowTests, keeps_apart, list_required, try_program
 from .formats import COMPANION_COLUMNS, read_tests
@@ -68,7 +68,7 @@ def examine_programs(
     open_sandbox: Callable[[], Sandbox],
     limits: Limits,
     importable: Collection[str] | None,
-) -> Examination:
+) -> Findings:
     """Examine the tests of all rows, and try the first ones with programs that solve nothing and their own solutions."""
     readable: dict[int, RowTests] = {}
     unreadable: dict[int, str] = {}
@@ -79,7 +79,7 @@ def examine_programs(
         except UnreadableTests as error:
             unreadable[place] = str(error)
     kinds = Counter(type(tests.cases[0]) for tests in readable.values())
-    found = Examination([f"{len(readable):,} of {len(rows):,} rows have tests that can be read"], [], [])
+    found = Findings(lines=[f"{len(readable):,} of {len(rows):,} rows have tests that can be read"])
     found.lines.extend(f"{kinds[kind]:,} with {several}" for kind, several in KINDS.items() if kinds[kind])
     beyond = {place: names for place, one in readable.items() if (names := list_beyond_entry_point(one, importable))}
     for place, names in islice(beyond.items(), 1):
@@ -163,7 +163,7 @@ def find_contradiction(tests: RowTests) -> str | None:
     return None
 
 
-def report_unnoticed(found: Examination, changes: Mapping[int, str | None]) -> None:
+def report_unnoticed(found: Findings, changes: Mapping[int, str | None]) -> None:
     unnoticed = {place: change for place, change in changes.items() if change}
     for first, change in islice(unnoticed.items(), 1):
         text = (

@@ -9,7 +9,7 @@ from ..constraints.table import Constraint, UnreadableConstraint, drop_arrays, l
 from ..registry import reward
 from ..scores import Score
 from ..texts import completion_text, prompt_text, strip_reasoning
-from ..traits import Examination
+from ..traits import Findings
 
 
 __all__ = ["instructions"]
@@ -33,12 +33,12 @@ def read_rows(names: list[Any], arguments: list[Any]) -> list[Row]:
     return rows
 
 
-def examine_instructions(rows: list[dict[str, Any]], instruction_id_list: str, kwargs: str) -> Examination:
+def examine_instructions(rows: list[dict[str, Any]], instruction_id_list: str, kwargs: str) -> Findings:
     """Count the constraints of a dataset, and the rows that cannot be read."""
     try:
         found = read_rows([row[instruction_id_list] for row in rows], [row.get(kwargs) for row in rows])
     except ImportError as error:
-        return Examination([], [], [str(error)])
+        return Findings(faults=[str(error)])
     counts = Counter(one.name for row in found if isinstance(row, list) for one in row)
     reasons = Counter(str(row) for row in found if isinstance(row, UnreadableConstraint))
     unreadable = reasons.total()
@@ -46,13 +46,13 @@ def examine_instructions(rows: list[dict[str, Any]], instruction_id_list: str, k
     lines += [f"{unreadable / len(rows):7.2%} unreadable"] if rows else []
     lines += [f"          {reason} ({count:,} rows)" for reason, count in reasons.most_common(SHOWN_REASONS)]
     if not unreadable:
-        return Examination(lines, [], [])
+        return Findings(lines=lines)
     told = (
         f"instructions() must be able to read the constraints of each row; {unreadable:,} of {len(rows):,} rows are "
         f"unreadable, most often because {reasons.most_common(1)[0][0]}. Their completions get None. Remove these rows, "
         f"or write their constraints as IFEval does."
     )
-    return Examination(lines, [told], []) if counts else Examination(lines, [], [told])
+    return Findings("", lines, [told]) if counts else Findings("", lines, faults=[told])
 
 
 @reward(batched=True, outcome=True, solves=lambda row: None, examines=examine_instructions)

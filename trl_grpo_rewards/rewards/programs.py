@@ -26,7 +26,7 @@ from ..sandbox.packages import list_top_level
 from ..sandbox.protocol import Limits, Sandbox, SandboxFailed, Status
 from ..scores import Score
 from ..texts import completion_text
-from ..traits import Examination, Form
+from ..traits import Findings, Form
 
 
 __all__ = ["code"]
@@ -111,7 +111,7 @@ def write_solution(row: Mapping[str, Any], tests: str) -> str | None:
     return None if program is None else write_block(program)
 
 
-def examine_tests(rows: list[dict[str, Any]], tests: str, **options: Any) -> Examination:
+def examine_tests(rows: list[dict[str, Any]], tests: str, **options: Any) -> Findings:
     place = [options[name] for name in ("backend", "python", "packages")]
     limits = Limits(*(options[name] for name in ("timeout", "memory_mb", "output_bytes")))
     return examine_programs(rows, tests, lambda: open_backend(*place), limits, list_importable(*place))
