@@ -33,7 +33,7 @@ OURS = [
     "cosine(boxed(), max_tokens=500)", "boxed() + 0.2 * repetition()", "boxed() + 0.1 * citations()",
     "boxed() + schedule(0.5 * tags('think'), [(0, 1.0), (10, 0.0)])", "cosine(boxed(), max_tokens=60)",
     "boxed() + 0.2 * shortest(boxed()) + 0.1 * overlong(60, cache=20) + 0.1 * truncated(60)", "overlap()",
-    "boxed() + 0.2 * equations() + 0.2 * citations() + 0.1 * gate(distinct(), by=boxed(), name='distinct')",
+    "boxed() + 0.2 * citations() + 0.1 * gate(distinct(), by=boxed(), name='distinct')",
     "boxed() + 0.2 * repetition(unit='words') + 0.1 * script('Latin')", "json_text()", "xml_text(root='svg')",
 ]  # fmt: skip
 

@@ -15,8 +15,6 @@ pattern('step \\d+')
 keywords(all=('so', '+++b'), none=('a a b',))
 citations
 citations(sources='sources')
-equations
-equations(hold=False)
 repetition(unit='words')
 repetition(unit='chars')
 overlap

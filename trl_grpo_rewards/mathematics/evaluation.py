@@ -30,21 +30,19 @@ MAX_OPERANDS = 500
 # --- exactly
 
 
-def evaluate_exactly(value: Value, max_bits: int | None = None) -> Fraction | None:
+def evaluate_exactly(value: Value) -> Fraction | None:
     """Return the rational number that an expression is by its form, or None if it is none or too large."""
     if isinstance(value, Number):
         return value.value
     if not isinstance(value, Operation) or value.name not in EXACT or len(value.operands) > MAX_OPERANDS:
         return None
-    operands = [evaluate_exactly(operand, max_bits) for operand in value.operands]
+    operands = [evaluate_exactly(operand) for operand in value.operands]
     if any(operand is None for operand in operands):
         return None
     try:
-        result = EXACT[value.name](*operands)
+        return EXACT[value.name](*operands)
     except (ZeroDivisionError, OverflowError, TypeError, ValueError):
         return None
-    is_large = max_bits and result and max(abs(result.numerator), result.denominator) >> max_bits
-    return None if is_large else result
 
 
 def exact_power(base: Fraction, exponent: Fraction) -> Fraction | None:

@@ -1,4 +1,4 @@
-"""The library of rewards. Each file with an `__all__` covers one topic. `arithmetic` is a part of `patterns`."""
+"""The library of rewards. Each file with an `__all__` covers one topic."""
 
 from . import answers, appeals, constraints, formats, judges, lengths, patterns, programs, texts, tools
 from .answers import *
