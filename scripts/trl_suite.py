@@ -73,8 +73,7 @@ def run_suite(tests: Path, work: Path, ours: bool, timeout: int, rest: list[str]
     os.environ.update(HF_HUB_OFFLINE="1", TRL_EXPERIMENTAL_SILENCE="1", TOKENIZERS_PARALLELISM="false")
     sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests")]
     import pytest
-
-    from helpers import trl_hub
+    import trl_hub
 
     hub = work / "trl-internal-testing"
     trl_hub.register_processors()

@@ -44,27 +44,9 @@ def qwen(name: str, text_type: str, vision: dict, processor: str, rope: dict | N
     )
 
 
-def qwen2_vl():
-    return qwen("Qwen2VL", "qwen2_vl_text", {"embed_dim": 16, "mlp_ratio": 2}, "Qwen2VLProcessor")
-
-
 def qwen2_5_vl():
     vision = {"intermediate_size": 32, "out_hidden_size": 16, "window_size": 16, "fullatt_block_indexes": [1]}
     return qwen("Qwen2_5_VL", "qwen2_5_vl_text", vision, "Qwen2_5_VLProcessor")
-
-
-def qwen3_5(name: str = "Qwen3_5", text_type: str = "qwen3_5_text", **options):
-    vision = {"intermediate_size": 32, "out_hidden_size": 16, "num_position_embeddings": 64}
-    rope = {"partial_rotary_factor": 1.0, "mrope_interleaved": True}
-    options |= {f"linear_{kind}_head_dim": 8 for kind in ("key", "value")}
-    options |= {f"linear_num_{kind}_heads": 2 for kind in ("key", "value")}
-    options |= {"layer_types": ["linear_attention", "full_attention"]}
-    return qwen(name, text_type, vision, "Qwen3VLProcessor", rope, **options)
-
-
-def qwen3_5_moe():
-    experts = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
-    return qwen3_5("Qwen3_5Moe", "qwen3_5_moe_text", shared_expert_intermediate_size=16, **experts)
 
 
 def gemma4():

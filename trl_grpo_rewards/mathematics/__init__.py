@@ -9,8 +9,7 @@ Mathematics as values: a text such as `\frac12` becomes a value, and two values 
 | values are worked out | `evaluation` exactly or at a point, `equivalence` at many points and up to names of constants |
 | values are compared | `kinds.compare` asks the kinds in their order; `matching` is what they share |
 
-A rule is an entry of a table, or a branch in the module of a kind. `scripts/ablate_answers.py` lists those that no verdict
-needs. To add one:
+A rule is an entry of a table, or a branch in the module of a kind. To add one:
 
 | what | where |
 |---|---|

@@ -13,6 +13,7 @@ from PIL import Image
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 
 from helpers import vision_models
+from helpers.vision_models import qwen
 from helpers.vision_parts import processor_class, text
 
 
@@ -47,15 +48,34 @@ TEXT_MODELS: dict[str, tuple[str, str, dict]] = {
 }
 """Folder: model class without its end, chat template of TRL, options."""
 
+
+def qwen2_vl():
+    return qwen("Qwen2VL", "qwen2_vl_text", {"embed_dim": 16, "mlp_ratio": 2}, "Qwen2VLProcessor")
+
+
+def qwen3_5(name: str = "Qwen3_5", text_type: str = "qwen3_5_text", **options):
+    vision = {"intermediate_size": 32, "out_hidden_size": 16, "num_position_embeddings": 64}
+    rope = {"partial_rotary_factor": 1.0, "mrope_interleaved": True}
+    options |= {f"linear_{kind}_head_dim": 8 for kind in ("key", "value")}
+    options |= {f"linear_num_{kind}_heads": 2 for kind in ("key", "value")}
+    options |= {"layer_types": ["linear_attention", "full_attention"]}
+    return qwen(name, text_type, vision, "Qwen3VLProcessor", rope, **options)
+
+
+def qwen3_5_moe():
+    experts = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
+    return qwen3_5("Qwen3_5Moe", "qwen3_5_moe_text", shared_expert_intermediate_size=16, **experts)
+
+
 IMAGE_MODELS: dict[str, Callable] = {
     "tiny-Gemma3ForConditionalGeneration": vision_models.gemma3,
     "tiny-Gemma4ForConditionalGeneration": vision_models.gemma4,
     "tiny-LlavaForConditionalGeneration": vision_models.llava,
     "tiny-LlavaNextForConditionalGeneration": vision_models.llava_next,
-    "tiny-Qwen2VLForConditionalGeneration": vision_models.qwen2_vl,
+    "tiny-Qwen2VLForConditionalGeneration": qwen2_vl,
     "tiny-Qwen2_5_VLForConditionalGeneration": vision_models.qwen2_5_vl,
-    "tiny-Qwen3_5ForConditionalGeneration-NoThink": lambda: vision_models.qwen3_5(tokenizer=qwen3_5_tokenizer()),
-    "tiny-Qwen3_5MoeForConditionalGeneration-3.6": vision_models.qwen3_5_moe,
+    "tiny-Qwen3_5ForConditionalGeneration-NoThink": lambda: qwen3_5(tokenizer=qwen3_5_tokenizer()),
+    "tiny-Qwen3_5MoeForConditionalGeneration-3.6": qwen3_5_moe,
 }
 PROCESSORS = ("Gemma4", "Qwen2VL", "Qwen2_5_VL", "Qwen3VL")
 IMAGES = (1, 1, 2, 2, 1, 1, 2, 0, 2, 3, 1, 1, 3, 0, 1, 1, 1)
