@@ -249,16 +249,6 @@ def test_a_batch_ends_at_its_deadline():
     assert other.costs.seconds and same.costs.seconds == []  # the batch that asked first has made the calls
 
 
-def test_calls_that_do_not_count_leave_the_count_alone():
-    async def scenario(server):
-        (grading,) = await server.ask([ONE], counts=False)
-        assert grading.error == "the reply is not a chat completion: []"
-        await server.ask([ONE, OTHER])
-
-    with pytest.raises(RuntimeError, match="gave no verdict in 2 of 2 calls"):
-        run_with(scenario, lambda request: request.send("[]"))
-
-
 def test_a_server_is_shared_until_its_last_user_leaves():
     async def run(url):
         async with connect(build_settings(url)) as one:

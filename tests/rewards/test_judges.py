@@ -262,13 +262,13 @@ def test_judge_keeps_the_key_to_itself(server, monkeypatch, caplog, tmp_path, pl
     caplog.set_level(logging.DEBUG)
     said = {"before": f"KEY {filler}", "after": f"{filler} KEY", "between": "It is KEY."}[place]
     reply = json.dumps({"reason": said, "score": 9})
-    ask = server(reply=reply).judge(api_key_env="JUDGE_KEY", cache=str(tmp_path / "kept"), canaries=1, retries=0)
+    ask = server(reply=reply).judge(api_key_env="JUDGE_KEY", cache=str(tmp_path / "kept"), retries=0)
     shown = [ask, scored(ask, ["one"])]
     shown += [scored(server(reply=said).judge(api_key_env="JUDGE_KEY", retries=0), ["two"])]
     page = f"{'x' * 183}KEY"  # which is cut within the key
     shown += [scored(server(body=page).judge(api_key_env="JUDGE_KEY", retries=0, model="o"), ["two"])]
     shown += [scored(server(always={"all": 401}, says=said).judge(api_key_env="JUDGE_KEY", model="n"), ["three"])]
-    assert server.keys == [f"Bearer {key}"] and "shown once" in caplog.text and "flattery" in caplog.text
+    assert server.keys == [f"Bearer {key}"] and "shown once" in caplog.text
     shown += [record.getMessage() for record in caplog.records if record.name.startswith("trl_grpo_rewards")]
     shown += [file.read_text() for file in (tmp_path / "kept").rglob("*.json")]
     assert key[:6] not in str(shown)
@@ -301,16 +301,6 @@ def test_judge_is_not_talked_into_a_verdict(server, maker):
         assert scored(server.judge(), texts)[0] == [0.2] * len(texts)
     marks = [re.search(r"the mark (\w{16})\.", message)[1] for message in messages]
     assert len({*marks}) == len(marks)
-
-
-def test_judge_that_likes_flattery_is_told_on(server, caplog):
-    ask = server(score=9).judge(canaries=2)
-    metrics = [scored(ask, [f"text {index} #{index}#"])[1].get("judge/canary") for index in range(4)]
-    assert metrics == [None, 0.9, None, 0.9] and server.calls == 6
-    assert "gave 0.90 of 1 to flattery" in caplog.text
-    caplog.clear()
-    assert scored(server(score=1).judge(canaries=1), ["text"])[1]["judge/canary"] == 0.1
-    assert "flattery" not in caplog.text
 
 
 def test_judge_holds_nobody_up(server):

@@ -181,8 +181,10 @@ class Client:
         await asyncio.gather(*self.tasks, return_exceptions=True)
         await self.client.close()
 
-    async def ask(self, prompts: list[GradingPrompt], counts: bool = True) -> list[Grading]:
+    async def ask(self, prompts: list[GradingPrompt]) -> list[Grading]:
         """Return the grading of each prompt, within the time limit of a batch. What another batch is asking is free for this one."""
+        if not prompts:
+            return []
         request = [self.settings.server_url, self.settings.model, self.settings.request_fields]
         keys = [prompt.cache_key(request) for prompt in prompts]
         different = dict(zip(keys, prompts, strict=True))
@@ -192,10 +194,9 @@ class Client:
             self.tasks.add(task)
             task.add_done_callback(self.tasks.discard)
         calls = {key: self.calls[key] for key in different}
-        self.failures.expected += len(calls) * counts
+        self.failures.expected += len(calls)
         try:
-            if calls:
-                await asyncio.wait(calls.values(), timeout=self.settings.batch_timeout)
+            await asyncio.wait(calls.values(), timeout=self.settings.batch_timeout)
         finally:
             for key in own:
                 del self.calls[key]
@@ -204,13 +205,12 @@ class Client:
         for key, call in calls.items():
             found = call.result() if call.done() and not call.cancelled() else Grading(error=late)
             gradings[key] = replace(found, costs=own[key].costs if key in own else Costs())
-        if counts:
-            failed = [
-                Failure(one.error, f"The graded text was {different[key].texts[-1][1][:300]!r}", one.advice)
-                for key, one in gradings.items()
-                if one.error is not None
-            ]
-            self.failures.add(len(gradings), failed)
+        failed = [
+            Failure(one.error, f"The graded text was {different[key].texts[-1][1][:300]!r}", one.advice)
+            for key, one in gradings.items()
+            if one.error is not None
+        ]
+        self.failures.add(len(gradings), failed)
         return [gradings[key] for key in keys]
 
     async def _grade(self, prompt: GradingPrompt, key: str, grading: Grading) -> Grading:

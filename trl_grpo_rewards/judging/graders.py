@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any, NamedTuple, TypeAlias
 
 from ..scores import Score
-from .prompts import CANARY, CRITERIA_CANARY, GradingPrompt, build_prompt
+from .prompts import GradingPrompt, build_prompt
 from .rubrics import Criterion, UnreadableRubric, hide_part, read_rubric, score_verdicts, split_criterion
 from .verdicts import Grading
 
@@ -30,7 +30,6 @@ class ScaleGrader:
 
     rubric: str | Mapping[str, Any]
     scale: tuple[float, float]
-    canary = CANARY
 
     @property
     def weights(self) -> dict[str, float]:
@@ -91,7 +90,6 @@ class CriteriaGrader:
 
     criteria: tuple[Criterion, ...]
     separate: bool
-    canary = CRITERIA_CANARY
 
     def build_prompts(self, question: str, answer: str, reference: str | None = None) -> list[GradingPrompt]:
         """Build the prompts. The criteria are fenced, too, since they are data of the row."""

@@ -1,11 +1,9 @@
 """Rewards for which another model grades completions."""
 
-import logging
 import random
-from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 from annotated_types import Ge, Lt
 
@@ -19,15 +17,7 @@ from ..registry import reward
 from ..texts import completion_text, conversation_text, prompt_text
 
 
-if TYPE_CHECKING:
-    from ..judging.client import Client
-
 __all__ = ["judge", "ranking"]
-
-
-logger = logging.getLogger(__name__)
-
-BATCH_COUNTS: "Counter[Hashable]" = Counter()  # batches that each judge has graded, for the canary
 
 
 @reward(batched=True, check=check_judge, columns=list_columns, ready=check_server, reads={"rubric": read_rubrics})
@@ -52,7 +42,6 @@ async def judge(
     retries: Annotated[int, Ge(0)] = 2,
     max_failures: Share = 0.2,
     cache: str | None = None,
-    canaries: Annotated[int, Ge(0)] = 0,
     separate: bool = False,
     dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
 ) -> list[float | None]:
@@ -109,9 +98,6 @@ async def judge(
             call does not stop it, unless a call of the next batch fails, too.
         cache (`str`, *optional*):
             Folder for verdicts, so that the same request is not sent again. Several processes can share it.
-        canaries (`int`, *optional*, defaults to `0`):
-            Once in this many batches, the judge also grades a text that only flatters it; 0 means never. The score is
-            logged as `judge/canary`. A score of 0.5 or more logs a warning.
         separate (`bool`, *optional*, defaults to `False`):
             Send one request for each criterion of a column, in place of one for all.
         dropout (`float`, *optional*, defaults to `0.0`):
@@ -154,16 +140,8 @@ async def judge(
         for row, grader in enumerate(graders)
         if isinstance(grader, Grader) and not is_trivial(answers[row])
     }
-    gradings: list[Grading] = []
     async with connect(settings) as server:
-        if asked:
-            row = next(iter(asked))
-            grader = cast(Grader, graders[row])
-            gradings = await server.ask([prompt for prompts in asked.values() for prompt in prompts])
-            batch = settings, is_constant and grader
-            BATCH_COUNTS[batch] += min(canaries, 1)
-            if canaries and BATCH_COUNTS[batch] % canaries == 0:
-                await grade_canary(server, grader, questions[row], references[row], log_metric)
+        gradings = await server.ask([prompt for prompts in asked.values() for prompt in prompts])
     log_costs(gradings, log_metric)
     results = iter(gradings)
     graded = [grade_row(grader, [next(results) for _ in asked.get(row, ())]) for row, grader in enumerate(graders)]
@@ -173,27 +151,6 @@ async def judge(
     if not is_constant:
         log_extra("verdicts", [one.verdicts for one in graded])
     return [one.score for one in graded]
-
-
-async def grade_canary(
-    server: "Client",
-    grader: Grader,
-    question: str,
-    reference: str | None,
-    log_metric: Callable[[str, float], None],
-) -> None:
-    """Grade an answer that is bad by any rubric, and warn if the judge likes it."""
-    prompts = grader.build_prompts(question, grader.canary, reference)
-    canary = grade_row(grader, await server.ask(prompts, counts=False))
-    if canary.score is None:
-        return
-    log_metric("canary", canary.score)
-    if canary.score >= 0.5:
-        logger.warning(
-            f"The judge {server.settings.model!r} gave {canary.score:.2f} of 1 to flattery in place of an answer. Its reason "
-            f"was: {canary.reason[:300]!r}. The model may learn to flatter. Use a stronger judge, or score only answers that "
-            f"pass a rule: gate(judge(...), by=...)."
-        )
 
 
 @reward(grouped=True, check=check_judge, columns=list_columns, ready=check_server)
