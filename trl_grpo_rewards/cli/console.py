@@ -186,11 +186,6 @@ def format_texts(texts: Sequence[str], rest: str) -> list[str]:
     return lines + [f"... and {len(texts) - MOST_TEXTS} more: {rest}"] * (len(texts) > MOST_TEXTS)
 
 
-def format_known(value: float | None, form: str) -> str:
-    """Return a number in this form, or a dash if it is not known."""
-    return "-" if value is None else f"{value:{form}}"
-
-
 def count(number: int, noun: str) -> str:
     """Return a number of things, such as `1 fault` or `2,000 groups`."""
     return f"{number:,} {noun}{'s' * (number != 1)}"

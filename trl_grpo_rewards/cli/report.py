@@ -8,9 +8,6 @@ from ..report.pages import write_page
 from . import console
 
 
-RUNS_IN_A_TABLE = 4  # largest number of runs that a table compares, so that it fits a screen
-
-
 def build_parser() -> console.CommandParser:
     parser = console.CommandParser(
         prog="trl-grpo-rewards report",
@@ -39,26 +36,25 @@ def main(arguments: Sequence[str]) -> None:
 
 def describe_report(runs: Sequence[dict[str, Any]], page: Path) -> dict[str, Any]:
     """Return what the data of the page say about the runs, with stable keys, for JSON."""
-    return {"page": str(page), "runs": [describe_run_data(data) for data in runs]}
-
-
-def describe_run_data(data: dict[str, Any]) -> dict[str, Any]:
-    first, last = data["steps"]
-    return {
-        "name": data["name"],
-        "expression": dict(data["facts"]).get("Rewards"),
-        "groups": data["groups"],
-        "group_size": data["size"],
-        "first_step": first,
-        "last_step": last,
-        "changes": [
-            {"name": one["what"], "is_share": one["share"], "start": one["values"][0], "end": one["values"][-1]}
-            for one in data["changes"]
-        ],
-        "warnings": [f"{one['title']}. {one['details']}" for one in data["anomalies"]],
-        "is_long_enough_for_warnings": data["checked"],
-        "advice": data["advice"],
-    }
+    described = [
+        {
+            "name": data["name"],
+            "expression": dict(data["facts"]).get("Rewards"),
+            "groups": data["groups"],
+            "group_size": data["size"],
+            "first_step": data["steps"][0],
+            "last_step": data["steps"][1],
+            "changes": [
+                {"name": one["what"], "is_share": one["share"], "start": one["values"][0], "end": one["values"][-1]}
+                for one in data["changes"]
+            ],
+            "warnings": [f"{one['title']}. {one['details']}" for one in data["anomalies"]],
+            "is_long_enough_for_warnings": data["checked"],
+            "advice": data["advice"],
+        }
+        for data in runs
+    ]
+    return {"page": str(page), "runs": described}
 
 
 def summarize_report(report: dict[str, Any]) -> str:
@@ -67,11 +63,8 @@ def summarize_report(report: dict[str, Any]) -> str:
     long = [one["is_long_enough_for_warnings"] for one in runs]
     part = "tenth of the steps" if any(long) else "step"
     if others:
-        starts = range(0, len(runs), RUNS_IN_A_TABLE)
-        columns = [(one["name"], list_facts(one) | list_values(one, "end")) for one in runs]
-        lines = [line for start in starts for line in [*show(columns[start : start + RUNS_IN_A_TABLE]), ""]]
-        short = "" if all(long) or not any(long) else ", or of a short run the last step"
-        lines.append(f"the means over the last {part}{short}")
+        lines = show([(one["name"], list_facts(one) | list_values(one, "end")) for one in runs], "at the end")
+        lines += ["", f"the means over the last {part}"]
     else:
         lines = [*show([(place, list_values(run, place)) for place in ("start", "end")], run["name"]), ""]
         lines += [", ".join(f"{name}: {fact}" for name, fact in list_facts(run).items())]
@@ -87,7 +80,7 @@ def summarize_report(report: dict[str, Any]) -> str:
     return "\n".join([*lines, f"{verdict.rstrip('.')}.", f"The report is in {report['page']}."])
 
 
-def show(columns: Sequence[tuple[str, dict[str, str]]], title: str = "at the end") -> list[str]:
+def show(columns: Sequence[tuple[str, dict[str, str]]], title: str) -> list[str]:
     """Return the lines of a table with a row for each value by its name."""
     names = dict.fromkeys(name for _, values in columns for name in values)
     rows = [[name, *(values.get(name, "-") for _, values in columns)] for name in names]

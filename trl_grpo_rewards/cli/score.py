@@ -19,7 +19,7 @@ from ..batch import TRAINER_DATA
 from ..expressions import Reward
 from ..files import replace_file
 from ..function_rewards import find_functions
-from ..records.files import Group, list_parts, read_groups
+from ..records.files import Group, read_groups
 from ..records.rescoring import ScoredGroup, Tally, rescore
 from ..records.runs import RUN_FILE, read_run
 from ..scores import format_score
@@ -53,19 +53,10 @@ def build_parser() -> console.CommandParser:
     parser.add_argument("completions", help="output directory of a run, .parquet table, or JSON Lines file")
     parser.add_argument("--against", help="old rewards to compare with the new ones")
     parser.add_argument("--out", type=Path, help="write every row with its scores to this JSON Lines file")
-    parser.add_argument(
-        "--import",
-        dest="modules",
-        metavar="MODULE",
-        action="append",
-        default=[],
-        help="module that registers your own rewards; can be repeated",
-    )
-    parser.add_argument(
-        "--trust",
-        action="store_true",
-        help="allow the recorded rewards of a run to contact servers and start programs",
-    )
+    modules: dict[str, Any] = {"dest": "modules", "metavar": "MODULE", "action": "append", "default": []}
+    parser.add_argument("--import", **modules, help="module that registers your own rewards; can be repeated")
+    trust = "allow the recorded rewards of a run to contact servers and start programs"
+    parser.add_argument("--trust", action="store_true", help=trust)
     parser.add_argument("--details", action="store_true", help="print the table and the examples in full")
     parser.add_argument("--json", action="store_true", help="print the statistics as JSON")
     return parser
@@ -74,16 +65,14 @@ def build_parser() -> console.CommandParser:
 def read_rewards(args: argparse.Namespace, expression: str | None) -> Reward:
     """Read an expression, by default that of the run. An error names modules that the run has imported and this command has not."""
     run = read_run(args.completions) or {}
-    if expression is None and not run:
-        raise ValueError(
-            f"Without rewards, the rewards of the run are used, but there is no readable {RUN_FILE} for '{args.completions}'. "
-            f'Give rewards first, and then the completions: trl-grpo-rewards score "boxed()" runs/addition.'
-        )
     missing = [name for name in run.get("modules") or [] if name not in args.modules]
     if expression is None and (not run.get("is_expression") or "__main__" in missing):
+        reason = f"there is no readable {RUN_FILE} for '{args.completions}'"
+        if run:
+            reason = f"{run['rewards']} contains functions that cannot be imported again"
         raise ValueError(
-            f"The rewards of this run, {run['rewards']}, contain functions that cannot be imported again. Give the "
-            f"rewards first, and the modules that register them after --import."
+            f"Without rewards, the rewards of the run are used, but {reason}. Give rewards first, and then the completions: "
+            f'trl-grpo-rewards score "boxed()" runs/addition.'
         )
     try:
         rewards = console.build_rewards(run["rewards"] if expression is None else expression, args.modules)
@@ -112,12 +101,10 @@ def list_contacts(reward: Reward) -> list[str]:
 
 
 def format_row(scored: ScoredGroup, row: int) -> str:
-    group = scored.group
     names = {"prompts": "prompt", "completions": "completion"}
-    columns = {
-        names.get(name, name): values[row] for name, values in group.columns.items() if name != "completion_ids"
-    }
+    kept = {name: values[row] for name, values in scored.group.columns.items() if name != "completion_ids"}
     scores = {name: values[row] for name, values in scored.scores.items()}
+    columns = {names.get(name, name): value for name, value in kept.items()}
     return json.dumps({**columns, "rewards": scores, "total": scored.totals[row]}) + "\n"
 
 
@@ -138,12 +125,6 @@ def main(arguments: Sequence[str]) -> None:
 
 def score(args: argparse.Namespace, rewards: Reward, old: Reward | None) -> Tally:
     """Score all completions, write the rows if `--out` is set, and return the statistics."""
-    if args.out and (
-        args.out.is_dir() or args.out.resolve() in {one.resolve() for one in list_parts(args.out.parent)}
-    ):
-        raise ValueError(
-            f"--out must be a new file, but '{args.out}' is a folder or has group records. Choose another one."
-        )
     tally = Tally()
     groups = read_groups(args.completions)
     first = [*itertools.islice(groups, 1)]
@@ -171,14 +152,11 @@ def score(args: argparse.Namespace, rewards: Reward, old: Reward | None) -> Tall
 def describe_scores(tally: Tally) -> dict[str, Any]:
     """Return the statistics with stable keys, for JSON."""
     surprising = sorted((entry for entry in tally.surprising if entry[0] > 0), key=lambda entry: -entry[0])
-    changed = {
-        **{way: tally.changes[way] for way in ("equal", "more", "less")},
-        "dead_groups": tally.dead_before,
-        "examples": [
-            {"before": then, "now": now, **describe_row(scored.group, row)}
-            for then, now, scored, row in itertools.chain(*tally.examples.values())
-        ],
-    }
+    examples = [
+        {"before": then, "now": now, **describe_row(scored.group, row)}
+        for then, now, scored, row in itertools.chain(*tally.examples.values())
+    ]
+    changes = {way: tally.changes[way] for way in ("equal", "more", "less")}
     return {
         "groups": tally.groups,
         "dead_groups": tally.dead,
@@ -188,15 +166,16 @@ def describe_scores(tally: Tally) -> dict[str, Any]:
             {"surprise": surprise, "total": scored.totals[row], **describe_row(scored.group, row)}
             for surprise, _, row, scored in surprising
         ],
-        "difference": changed if tally.changes else None,
+        "difference": {**changes, "dead_groups": tally.dead_before, "examples": examples} if tally.changes else None,
     }
 
 
 def describe_reward(tally: Tally, name: str) -> dict[str, Any]:
     """Return the statistics of one reward, or of the total. A value that is not known is None."""
     scores = Counter({score: number for score, number in tally.scores[name].items() if score is not None})
-    listed = sorted(scores.items()) if len(scores) <= MAX_LISTED else ()
     values, seconds = [*scores.elements()], tally.seconds.get(name)
+    listed = sorted(scores.items()) if len(scores) <= MAX_LISTED else ()
+    times = {f"p{part}": 1000 * float(np.percentile(seconds, part)) for part in (50, 99)} if seconds else None
     same, seen = tally.matches.get(name, (0, 0))
     return {
         "name": name,
@@ -204,31 +183,29 @@ def describe_reward(tally: Tally, name: str) -> dict[str, Any]:
         "unscored": tally.scores[name][None],
         "shares": [{"score": score, "share": number / len(values)} for score, number in listed] or None,
         "quartiles": np.quantile(values, QUARTILES, method="nearest").tolist() if values else None,
-        "milliseconds": {f"p{part}": 1000 * float(np.percentile(seconds, part)) for part in (50, 99)}
-        if seconds
-        else None,
+        "milliseconds": times,
         "as_recorded": same / seen if seen else None,
     }
 
 
 def describe_row(group: Group, row: int) -> dict[str, str]:
-    prompts = group.columns.get("prompts")
-    return {
-        "prompt": prompt_text(prompts[row]) if prompts else "",
-        "completion": completion_text(group.columns["completions"][row]),
-    }
+    prompt = prompt_text(group.columns["prompts"][row]) if group.columns.get("prompts") else ""
+    return {"prompt": prompt, "completion": completion_text(group.columns["completions"][row])}
 
 
 def summarize_scores(found: dict[str, Any], *, has_details: bool) -> str:
     """Return a table of the rewards, the difference to the old rewards, and examples."""
     rows = [["reward", "mean", "None", "scores", "unchanged", "p99 ms"]]
     for one in found["rewards"]:
-        time, unscored = (one["milliseconds"] or {}).get("p99"), f"{one['unscored'] / found['rows']:.1%}"
         scores = ", ".join(f"{part['score']:.4g}: {part['share']:.1%}" for part in one["shares"] or ())
         if one["quartiles"] and not scores:
             scores = "quartiles " + ", ".join(f"{value:.4g}" for value in one["quartiles"])
-        cells = [one["name"], console.format_known(one["mean"], ".3f"), unscored, scores]
-        rows.append([*cells, console.format_known(one["as_recorded"], ".1%"), console.format_known(time, ".3f")])
+        known = {"mean": one["mean"], "unchanged": one["as_recorded"], "p99": (one["milliseconds"] or {}).get("p99")}
+        mean, same, time = (
+            "-" if value is None else f"{value:{'.1%' if name == 'unchanged' else '.3f'}}"
+            for name, value in known.items()
+        )
+        rows.append([one["name"], mean, f"{one['unscored'] / found['rows']:.1%}", scores, same, time])
     columns = WHOLE if has_details else console.get_width()
     groups, difference = found["groups"], found["difference"]
     old = f", and {difference['dead_groups'] / groups:.1%} under the old rewards" if difference else ""
