@@ -6,7 +6,7 @@ from helpers.checks import make_problems
 from trl_grpo_rewards import boxed, gate, parse, reward, route, tags
 from trl_grpo_rewards.checks import check
 from trl_grpo_rewards.function_rewards import find_functions
-from trl_grpo_rewards.traits import ContradictoryForms, Form, Reading
+from trl_grpo_rewards.traits import ContradictoryForms, Form
 
 
 def misdeclared(completion: str, solution: str) -> float:
@@ -14,9 +14,6 @@ def misdeclared(completion: str, solution: str) -> float:
 
 
 @pytest.mark.parametrize("traits, message", [
-    ({"reads": {"solution": lambda values: []}}, "'reads' of reward 'misdeclared' must return one Reading for each"),
-    ({"reads": {"solution": lambda values: ["7"] * 3}}, "must return one Reading .* of the kinds 'whole', .* got '7'"),
-    ({"reads": {"solution": lambda values: [Reading("most")] * 3}}, "got Reading.kind='most'"),
     ({"reads": {"result": lambda values: []}}, "Reward 'misdeclared' needs the column 'result'"),
     ({"reads": ["solution"]}, r"'reads' must be of the type dict\[.*; got \['solution'\].*reads={'solution': read_sol"),
     ({"form": Form(tags=("think",))}, r"'form' must be of the type Callable\[..., Form\]; got .*@reward\(form=lambda: Form\("),

@@ -2,9 +2,10 @@
 
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import replace
 from heapq import nlargest
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from ..expressions import Reward
 from ..faults import find_doubts, find_faults, find_readers, get_column_type, iterate_column, shorten_repr
@@ -90,14 +91,15 @@ def check_template(rewards: Reward, dataset: "Dataset", tokenizer: Any, options:
     for reward in [one for one in find_functions(rewards) if one.form.tags]:
         opening = f"<{reward.form.tags[0]}>"
         is_open = rendered.rstrip().endswith(opening)
+        if is_open == reward.form.prefilled:
+            continue
         expected = f"the chat template to end the prompt with {opening}, but it ends with {rendered[-30:]!r}"
         if is_open:
             expected = f"{opening} in the completion, but the chat template ends the prompt with it. The reward would stay at 0"
         write = f"{reward.factory.__name__}() so that its form has prefilled={is_open}"
         if "prefilled" in reward.options:
             write = str(replace(reward, options=FrozenDict({**reward.options, "prefilled": is_open})))
-        if is_open != reward.form.prefilled:
-            found.faults.append(f"Reward '{reward.name}' expects {expected}. Write {write}.")
+        found.faults.append(f"Reward '{reward.name}' expects {expected}. Write {write}.")
     return found
 
 
@@ -165,7 +167,7 @@ def check_column(
 ) -> Findings:
     rows: dict[str, list[int]] = defaultdict(list)
     notes: dict[str, list[int]] = defaultdict(list)
-    readings = get_readings(values, reward, read)
+    readings = get_readings(values, read)
     for row, reading in enumerate(readings):
         rows[reading.kind].append(row)
         if reading.note is not None:
@@ -173,14 +175,13 @@ def check_column(
     contradictory = find_contradictory_rows(prompts, [reading.value for reading in readings]) if prompts else []
     different = {reading.value for reading in readings}
     found = Findings(READING.format(column, reward), [f"{len(values):,} read, {len(different):,} different"])
-    for title, examples in (
-        ("unreadable", rows["not at all"]),
-        ("read in part", rows["in part"]),
-        ("with several answers", rows["several"]),
-        *[("with several solutions, any of which is right", rows["any of several"])] * bool(rows["any of several"]),
-        ("that differ for the same prompt", contradictory),
-        *notes.items(),
-    ):
+    shown = {
+        "unreadable": rows["not at all"],
+        "read in part": rows["in part"],
+        "with several answers": rows["several"],
+    }
+    shown |= {"with several solutions, any of which is right": several} if (several := rows["any of several"]) else {}
+    for title, examples in {**shown, "that differ for the same prompt": contradictory, **notes}.items():
         found.lines.append(f"{len(examples) / len(values):7.2%} {title}")
         most = len(values) if title in ("unreadable", "read in part") else SHOWN_VALUES
         found.lines += [f"          {shorten_repr(values[row])}" for row in examples[:most]]
@@ -216,30 +217,25 @@ def check_column(
             f"{len(commas):,} of {len(values):,} values of '{column}' look like numbers with a decimal comma, such as "
             f"{commas[0]!r}, but a comma separates thousands or the items of a list. If they are numbers, write a point."
         )
-    found.warnings += (
-        list_leak_warnings(prompts, [reading.value or "" for reading in readings], column) if prompts else []
-    )
+    if prompts:
+        found.warnings += list_leaks(prompts, [reading.value or "" for reading in readings], column)
     return found
 
 
-def list_leak_warnings(prompts: list[str], values: list[str], column: str) -> list[str]:
-    """Return a warning if nearly all prompts contain their own solutions, but few contain others, or if some end with them."""
-    remedy = "A model can copy it. If the prompts should not show it, remove it from them."
-    known = [row for row, value in enumerate(values[:CHECKED_PROMPTS]) if value]
-    shown = [row for row in known if has_word(prompts[row], values[row])]
+def list_leaks(prompts: list[str], values: list[str], column: str) -> Iterator[str]:
+    """Yield a warning if nearly all prompts contain their own solutions, but few contain others, or if some end with them."""
+    known = [(text, value) for text, value in zip(prompts, values, strict=True) if value]
+    first = known[:CHECKED_PROMPTS]
+    shown = [text for text, value in first if has_word(text, value)]
     others = [
-        row
-        for row, other in zip(known, [*known[1:], *known[:1]], strict=True)
-        if has_word(prompts[row], values[other])
+        text for (text, _), (_, value) in zip(first, [*first[1:], *first[:1]], strict=True) if has_word(text, value)
     ]
-    if len(known) > 1 and len(shown) >= SHOWN_SHARE * len(known) and len(others) <= len(known) / 2:
-        return [f"Nearly every prompt contains its {column}, such as {shorten_repr(prompts[shown[0]])}. {remedy}"]
-    ends = [text for text, value in zip(prompts, values, strict=True) if has_word(text, value.strip(), END)]
-    if len(ends) < SHOWN_END_SHARE * len(prompts) or len(ends) < 2:
-        return []
-    return [
-        f"{len(ends):,} of {len(prompts):,} prompts end with their {column}, such as {shorten_repr(ends[0])}. {remedy}"
-    ]
+    ends = [text for text, value in known if has_word(text, value.strip(), END)]
+    remedy = "A model can copy it. If the prompts should not show it, remove it from them."
+    if len(first) > 1 and len(shown) >= SHOWN_SHARE * len(first) and len(others) <= len(first) / 2:
+        yield f"Nearly every prompt contains its {column}, such as {shorten_repr(shown[0])}. {remedy}"
+    elif len(ends) > max(1, SHOWN_END_SHARE * len(prompts)):
+        yield f"{len(ends):,} of {len(prompts):,} prompts end with their {column}, such as {shorten_repr(ends[0])}. {remedy}"
 
 
 def has_word(text: str, word: str, end: str = AFTER) -> bool:
@@ -248,23 +244,14 @@ def has_word(text: str, word: str, end: str = AFTER) -> bool:
     return is_in and re.search(rf"(?<![\w.,-]){re.escape(word)}{end}", text) is not None
 
 
-def get_readings(values: list[Any], reward: str, read: ReadColumn) -> list[Reading]:
-    """Return how a reward reads the values, and check what its trait returns."""
-    readings, kinds = [*read(values)], get_args(Reading.__annotations__["kind"])
-    bad = next((one for one in readings if not isinstance(one, Reading) or one.kind not in kinds), None)
-    if bad is not None or len(readings) != len(values):
-        raise TypeError(
-            f"The trait 'reads' of reward '{reward}' must return one Reading for each value, of the kinds "
-            f"{', '.join(map(repr, kinds))}; got {len(readings) if bad is None else bad!r} for {len(values)} values. Return, "
-            f"for example, Reading('whole', '7')."
-        )
+def get_readings(values: list[Any], read: ReadColumn) -> list[Reading]:
     missing = Reading("not at all", None, "what pandas writes for a missing value")
-    return [missing if value in MISSING else one for value, one in zip(values, readings, strict=True)]
+    return [missing if value in MISSING else one for value, one in zip(values, read(values), strict=True)]
 
 
 def leave_out_unreadable(rewards: Reward, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    for (column, read), name in find_readers([rewards]).items():
-        readings = get_readings([row.get(column) for row in rows], name, read)
+    for column, read in find_readers([rewards]):
+        readings = get_readings([row.get(column) for row in rows], read)
         rows = [row for row, one in zip(rows, readings, strict=True) if one.kind not in ("not at all", "in part")]
     return rows
 
