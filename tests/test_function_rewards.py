@@ -198,8 +198,8 @@ def test_packages_offer_rewards_by_entry_points(tmp_path, monkeypatch):
     (lambda: route("task", {"a": boxed}), "Option 'rewards' of 'route' contains the reward factory 'boxed' instead of a reward"),
     (lambda: route("task", {"a": "boxed"}), "must be of type dict\\[Any, .*Reward\\]"),
     (lambda: route("task", boxed()), "Option 'rewards' of 'route' must be of type dict"),
-    (lambda: clip(brackets()), "requires 'low', 'high' or both"),
-    (lambda: clip(brackets(), low=1, high=0), "requires low <= high; got low=1, high=0. Swap them"),
+    (lambda: clip(brackets()), "requires low, high or both, with low <= high; got low=None, high=None. Ch"),
+    (lambda: clip(brackets(), low=1, high=0), "with low <= high; got low=1, high=0. Change"),
     *((lambda steps=steps: schedule(brackets(), steps=steps), "requires at least one point, at increasing steps from 0; got")
       for steps in ((), {5: 1.0, 4: 2.0}, ((5, 1.0), (5, 2.0)), ((-1, 1.0),))),
     (lambda: schedule(brackets(), steps=((0, 1.0, 2.0),)), r"must be of type tuple\[tuple\[int, float\], ...\]"),

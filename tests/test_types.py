@@ -40,9 +40,6 @@ WRONG = {
     'boxed(units="metres")': 'Argument "units" to "boxed" has incompatible type',
     "gate(boxed())": 'Missing positional argument "by" in call to "gate"',
     "number: int = gate(boxed(), by=boxed())": 'expression has type "Reward", variable has type "int"',
-    'cites(at_least="x")': 'No overload variant of "__call__" of "RewardFactory" matches argument type "str"',
-    "cites(most=2)": 'No overload variant of "__call__" of "RewardFactory" matches argument type "int"',
-    "right(tolerance=0.1)": 'No overload variant of "__call__" of "RewardFactory" matches argument type "float"',
     "boxed() + boxed": "Unsupported operand types for +",
 }
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any, TypeAlias
 
 from .batch import Batch, scatter
 from .expressions import Reward, await_all
+from .options import requires
 from .registry import combinator, reward
 from .scores import Score
 
@@ -50,14 +51,12 @@ async def gate(
     return scores
 
 
-def check_clip(low: float | None, high: float | None) -> None:
-    if low is None and high is None:
-        raise ValueError("clip() requires 'low', 'high' or both. Add a bound: clip(..., low=0.0).")
-    if low is not None and high is not None and low > high:
-        raise ValueError(f"clip() requires low <= high; got low={low}, high={high}. Swap them.")
-
-
-@combinator(check=check_clip)
+@combinator(
+    check=requires(
+        "clip() requires low, high or both, with low <= high",
+        lambda low, high: (low, high) != (None, None) and (None in (low, high) or low <= high),
+    )
+)
 async def clip(batch: Batch, *, reward: Reward, low: float | None = None, high: float | None = None) -> list[Score]:
     """
     The reward, limited to at least `low` and at most `high`; None stays None.
@@ -92,16 +91,18 @@ def list_points(steps: Steps) -> Sequence[tuple[int, float]]:
     return [*steps.items()] if isinstance(steps, Mapping) else steps
 
 
-def check_schedule(steps: Steps) -> None:
+def are_in_order(steps: Steps) -> bool:
     positions = [step for step, _ in list_points(steps)]
-    if not positions or positions[0] < 0 or positions != sorted(set(positions)):
-        raise ValueError(
-            f"schedule() requires at least one point, at increasing steps from 0; got the steps {positions}. "
-            f"Write points (step, weight) in order: steps=((0, 0.0), (100, 1.0))."
-        )
+    return positions != [] and positions[0] >= 0 and positions == sorted({*positions})
 
 
-@combinator(check=check_schedule)
+@combinator(
+    check=requires(
+        "schedule() requires at least one point, at increasing steps from 0",
+        are_in_order,
+        "Write points (step, weight) in order: steps=((0, 0.0), (100, 1.0)).",
+    )
+)
 async def schedule(batch: Batch, *, reward: Reward, steps: Steps) -> list[Score]:
     """
     The reward times a weight that depends on the optimizer step: linear between points, constant outside them.
@@ -139,13 +140,6 @@ async def schedule(batch: Batch, *, reward: Reward, steps: Steps) -> list[Score]
     return [score if score is None else weight * score for score in await reward.score(batch)]
 
 
-def check_route(column: str, rewards: dict[Any, Reward]) -> None:
-    if not rewards:
-        raise ValueError(
-            f"route() requires rewards for the values of {column!r}. Add some: route({column!r}, {{'math': boxed()}})."
-        )
-
-
 def choose_route(
     row: Mapping[str, Any], column: str, rewards: Mapping[Any, Reward], default: Reward | None
 ) -> list[Reward]:
@@ -154,7 +148,12 @@ def choose_route(
     return [] if chosen is None else [chosen]
 
 
-@combinator(check=check_route, columns=lambda column: {column}, outcome=("rewards", "default"), chooses=choose_route)
+@combinator(
+    check=requires("route() requires rewards", lambda rewards: rewards, "Write route('task', {'math': boxed()})."),
+    columns=lambda column: {column},
+    outcome=("rewards", "default"),
+    chooses=choose_route,
+)
 async def route(
     batch: Batch, *, column: str, rewards: dict[Any, Reward], default: Reward | None = None
 ) -> list[Score]:

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Generic, Literal, ParamSpec, overload
+from typing import Any, Literal
 
 from .batch import KINDS, TRAINER_DATA, Batch, cut, scatter
 from .errors import MissingColumn, name_callable, named_in_errors
@@ -28,12 +28,10 @@ from .scores import Score, read_scores
 from .traits import Form, ReadColumn, check_trait
 
 
-Options = ParamSpec("Options")
-
 FunctionKind = Literal["completion", "batch", "group", "combinator"]  # a combinator scores a batch by other rewards
 
 
-class RewardFactory(Generic[Options]):
+class RewardFactory:
     """A registered reward function. Called with options and with the columns that parameters read, it returns a reward."""
 
     __name__: str
@@ -89,12 +87,6 @@ class RewardFactory(Generic[Options]):
     def is_foreign(self) -> bool:
         """Whether the function is not one of this package."""
         return self.__module__.partition(".")[0] != __name__.partition(".")[0]
-
-    @overload
-    def __call__(self, *args: Options.args, **kwargs: Options.kwargs) -> "FunctionReward": ...
-
-    @overload
-    def __call__(self, *, name: str | None, **options: Any) -> "FunctionReward": ...  # types cannot add a keyword
 
     def __call__(self, *args: Any, **kwargs: Any) -> "FunctionReward":
         if "completions" in kwargs:

@@ -1,5 +1,6 @@
 """Options of rewards: the values they may have, how these compare, and the rewards among them."""
 
+import functools
 import math
 import operator
 import re
@@ -152,10 +153,16 @@ def strip_annotation(annotation: Any) -> Any:
     return Any if annotation is Parameter.empty else annotation
 
 
-def require(is_met: Any, expected: str, found: str, remedy: str) -> None:
-    """Raise a `ValueError` unless the options of a reward are as expected."""
-    if not is_met:
-        raise ValueError(f"{expected}; got {found}. {remedy}")
+def requires(expected: str, is_met: Callable[..., Any], remedy: str = "Change one of them.") -> Callable[..., None]:
+    """Return a check that refuses options, unless a function of them returns something true."""
+
+    @functools.wraps(is_met)
+    def check(**options: Any) -> None:
+        if not is_met(**options):
+            found = ", ".join(f"{name}={value!r}" for name, value in options.items())
+            raise ValueError(f"{expected}; got {found}. {remedy}")
+
+    return check
 
 
 def format_annotation(annotation: Any) -> str:

@@ -11,42 +11,24 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from functools import reduce
 from importlib.metadata import entry_points
-from typing import Any, Concatenate, Protocol, Unpack, cast, overload
+from typing import Any, Unpack, cast, overload
 
 from .batch import KINDS
 from .errors import describe_plain, name_callable
 from .expressions import Reward, read_operand
-from .function_rewards import FunctionKind, Options, RewardFactory, describe_uncalled, is_coroutine
+from .function_rewards import FunctionKind, RewardFactory, describe_uncalled, is_coroutine
 from .traits import Traits, check_trait
 
 
 REGISTRY: dict[str, RewardFactory] = {}  # the registered rewards by name
 
 
-class Decorator(Protocol):
-    """Makes a reward of a function. Type checkers drop parameters by their number, so each number has a signature."""
-
-    @overload
-    def __call__(
-        self, function: Callable[Concatenate[Any, Any, Any, Any, Options], Any], /
-    ) -> RewardFactory[Options]: ...
-    @overload
-    def __call__(self, function: Callable[Concatenate[Any, Any, Any, Options], Any], /) -> RewardFactory[Options]: ...
-    @overload
-    def __call__(self, function: Callable[Concatenate[Any, Any, Options], Any], /) -> RewardFactory[Options]: ...
-    @overload
-    def __call__(self, function: Callable[Concatenate[Any, Options], Any], /) -> RewardFactory[Options]: ...
-    @overload
-    def __call__(self, function: Callable[Options, Any], /) -> RewardFactory[...]: ...
-    @overload
-    def __call__(self, *, batched: bool = ..., grouped: bool = ..., **traits: Unpack[Traits]) -> "Decorator": ...
-
-
-def with_signatures(decorator: Callable[..., Any]) -> Decorator:
-    return cast(Decorator, decorator)
-
-
-@with_signatures
+@overload
+def reward(function: Callable[..., Any], /) -> RewardFactory: ...
+@overload
+def reward(
+    *, batched: bool = ..., grouped: bool = ..., **traits: Unpack[Traits]
+) -> Callable[[Callable[..., Any]], RewardFactory]: ...
 def reward(
     function: Callable[..., Any] | None = None,
     *,

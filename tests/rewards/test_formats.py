@@ -167,7 +167,7 @@ def test_xml_is_well_formed_with_its_root(completion, paid):
 
 
 def test_xml_takes_a_root_without_brackets():
-    with pytest.raises(ValueError, match="requires root to be a name without brackets, such as 'svg'; got root='<a>'"):
+    with pytest.raises(ValueError, match="requires a name without brackets, such as 'svg'; got root='<a>'"):
         xml_text("<a>")
 
 

@@ -234,10 +234,10 @@ def test_the_option_names_the_column():
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"expected": ""}, "requires the name of a column in expected; got ''"),
+        ({"expected": ""}, "requires the name of a column, .*; got expected='', compare=None"),
         ({"score": "fractional"}, "Option 'score' of 'tool_calls' must be of type Literal"),
         ({"compare": {"city": "fuzzy"}}, "Option 'compare' of 'tool_calls' must be of type"),
-        ({"compare": {"": "text"}}, "requires names of arguments in compare, such as"),
+        ({"compare": {"": "text"}}, "names of arguments, such as compare"),
     ],
 )
 def test_options_that_cannot_work_are_refused(options, message):
@@ -296,7 +296,7 @@ def test_empty_messages_are_no_turns():
     assert turns(at_most=4, at_least=2)(completions=[[*empty, said("", ADD), result("5")], empty, "text", ""]) == [
         0.5, 0.0, 0.5, 0.0,
     ]  # fmt: skip
-    with pytest.raises(ValueError, match="requires 1 <= at_least <= at_most; got at_least=3, at_most=2"):
+    with pytest.raises(ValueError, match="requires 1 <= at_least <= at_most; got at_most=2, at_least=3"):
         turns(at_most=2, at_least=3)
 
 
@@ -329,10 +329,10 @@ def test_a_number_of_the_environment():
     "options, message",
     [
         ({"attribute": "won"}, "needs an attribute 'won'; a Game has score, tries. Set it in __init__"),
-        ({"attribute": "__dict__"}, "requires the name of a public attribute; got '__dict__'. Use a name without"),
+        ({"attribute": "__dict__"}, "requires the name of a public attribute, .*; got attribute='__dict__'"),
         ({"attribute": "score.x"}, "requires the name of a public attribute"),
-        ({"attribute": "score", "low": 1}, "requires low < high, or neither of them; got low=1, high=None"),
-        ({"attribute": "score", "low": 1, "high": 1}, "requires low < high"),
+        ({"attribute": "score", "low": 1}, "low < high or neither of them; got attribute='score', low=1, high=None"),
+        ({"attribute": "score", "low": 1, "high": 1}, "and low < high or"),
     ],
 )
 def test_what_is_not_a_number_is_refused(options, message):

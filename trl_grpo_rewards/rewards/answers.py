@@ -9,7 +9,7 @@ from annotated_types import Ge
 from ..constraints.visible import see
 from ..mathematics.matching import AnswerRules
 from ..mathematics.tokens import spell
-from ..options import require
+from ..options import requires
 from ..registry import reward
 from ..scores import Score
 from ..texts import completion_text, prompt_text, strip_reasoning
@@ -202,10 +202,9 @@ def spell_barely(text: str) -> str:
 
 
 @reward(
-    check=lambda letters: require(
-        letters.isalpha() and letters.isupper() and len({*letters}) == len(letters) > 1,
+    check=requires(
         "choice() requires two or more different capital letters",
-        repr(letters),
+        lambda letters: letters.isalpha() and letters.isupper() and len({*letters}) == len(letters) > 1,
         "Write choice('ABCD').",
     ),
     outcome=True,

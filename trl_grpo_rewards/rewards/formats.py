@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import regex
 
 from ..constraints.visible import is_blank
-from ..options import require, thaw
+from ..options import requires, thaw
 from ..registry import reward
 from ..texts import read_json, strip_reasoning
 from ..traits import Form
@@ -25,10 +25,9 @@ TAG_NAME = re.compile(r"[\w.-]+")
 
 
 @reward(
-    check=lambda names: require(
-        names and len({*names}) == len(names) and all(map(TAG_NAME.fullmatch, names)),
+    check=requires(
         "tags() requires one or more different names, without brackets",
-        ", ".join(map(repr, names)) or "none",
+        lambda names: names and len({*names}) == len(names) and all(map(TAG_NAME.fullmatch, names)),
         "Write it like this: tags('think', 'answer').",
     ),
     form=lambda names, prefilled: Form(tags=names, prefilled=prefilled),
@@ -150,8 +149,11 @@ def load_validator(schema: str) -> "Validator":
 
 def check_xml_text(root: str | None) -> None:
     check_installed("defusedxml", "xml_text()")
-    what = "xml_text() requires root to be a name without brackets, such as 'svg'"
-    require(root is None or TAG_NAME.fullmatch(root), what, f"root={root!r}", "Correct it.")
+    requires(
+        "xml_text() requires a name without brackets, such as 'svg'",
+        lambda root: root is None or TAG_NAME.fullmatch(root),
+        "Correct it.",
+    )(root=root)
 
 
 @reward(check=check_xml_text)
@@ -203,10 +205,9 @@ def is_script(name: str) -> bool:
 
 
 @reward(
-    check=lambda names: require(
-        names and all(map(is_script, names)),
+    check=requires(
         "script() needs names of Unicode scripts",
-        ", ".join(map(repr, names)) or "none",
+        lambda names: names and all(map(is_script, names)),
         "Write names such as script('Greek') or script('Han', 'Hiragana', 'Katakana').",
     )
 )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from ..expressions import Reward
-from ..options import PositiveFloat, PositiveInt, require
+from ..options import PositiveFloat, PositiveInt, requires
 from ..registry import reward
 from ..scores import Score
 from ..traits import Form
@@ -36,12 +36,7 @@ def list_max_tokens(max_tokens: int) -> dict[str, int]:
 
 
 @reward(
-    check=lambda target, tolerance: require(
-        0 <= tolerance < target,
-        "length() requires 0 <= tolerance < target",
-        f"target={target}, tolerance={tolerance}",
-        "Change one of them.",
-    ),
+    check=requires("length() requires 0 <= tolerance < target", lambda target, tolerance: 0 <= tolerance < target),
     form=lambda target, unit: Form(length=(target, unit)),
     lengths=lambda target, unit: {"target": target} if unit == "tokens" else {},
 )
@@ -80,12 +75,7 @@ def length(
 
 
 @reward(
-    check=lambda max_tokens, cache: require(
-        0 < cache < max_tokens,
-        "overlong() requires 0 < cache < max_tokens",
-        f"max_tokens={max_tokens}, cache={cache}",
-        "Change one of them.",
-    ),
+    check=requires("overlong() requires 0 < cache < max_tokens", lambda max_tokens, cache: 0 < cache < max_tokens),
     lengths=list_max_tokens,
 )
 def overlong(completion_ids: list[int], *, max_tokens: int, cache: int) -> float:
@@ -115,10 +105,9 @@ def overlong(completion_ids: list[int], *, max_tokens: int, cache: int) -> float
 
 
 @reward(
-    check=lambda right, wrong: require(
-        max(wrong) <= min(right),
+    check=requires(
         "cosine() requires that wrong answers never earn more than right ones",
-        f"right={right}, wrong={wrong}",
+        lambda right, wrong: max(wrong) <= min(right),
         "Use pairs (at length 0, at max_tokens) that do not overlap: right=(1.0, 0.5), wrong=(-1.0, -0.5).",
     ),
     lengths=list_max_tokens,

@@ -10,7 +10,7 @@ import regex as regexes
 
 from ..batch import Batch
 from ..constraints.visible import see
-from ..options import PositiveFloat, PositiveInt, require
+from ..options import PositiveFloat, PositiveInt, requires
 from ..registry import combinator, reward
 from ..scores import Score
 from ..texts import completion_text, strip_reasoning
@@ -111,10 +111,9 @@ def pattern(
 
 
 @reward(
-    check=lambda all, any, none: require(
-        all + any + none and "" not in all + any + none,
+    check=requires(
         "keywords() requires at least one word, and no empty words",
-        f"all={all}, any={any}, none={none}",
+        lambda all, any, none: all + any + none and "" not in all + any + none,
         "Write keywords(all=('because',)).",
     ),
     form=lambda all, any, none: Form(words=(*all, *any[:1]), without=none),

@@ -5,7 +5,7 @@ from numbers import Real
 from typing import Any, Literal
 
 from ..batch import Batch
-from ..options import PositiveInt, require
+from ..options import PositiveInt, requires
 from ..registry import combinator, reward
 from ..scores import Score
 from ..texts import Message, completion_messages, content_text, strip_reasoning
@@ -50,18 +50,12 @@ def read_calls(messages: list[Message]) -> list[Call]:
     return calls
 
 
-def check_tool_calls(expected: str, compare: Mapping[str, str] | None) -> None:
-    what = "tool_calls() requires the name of a column in expected"
-    require(expected, what, repr(expected), "Leave it out for 'tool_calls'.")
-    what = "tool_calls() requires names of arguments in compare, such as {'city': 'text'}"
-    names = compare or {}
-    require(
-        all(isinstance(name, str) and name for name in names), what, repr(names), "Use '*' for all other arguments."
-    )
-
-
 @combinator(
-    check=check_tool_calls,
+    check=requires(
+        "tool_calls() requires the name of a column, and names of arguments, such as compare={'city': 'text'}",
+        lambda expected, compare: expected and all(isinstance(name, str) and name for name in compare or ()),
+        "Leave out expected for 'tool_calls', and use '*' for all other arguments.",
+    ),
     columns=lambda expected: {expected},
     outcome=True,
     solves=lambda expected, row: write_expected_calls(row.get(expected)),
@@ -175,12 +169,7 @@ def tool_errors(messages: list[Message], *, limit: PositiveInt | None = None) ->
 
 
 @reward(
-    check=lambda at_most, at_least: require(
-        1 <= at_least <= at_most,
-        "turns() requires 1 <= at_least <= at_most",
-        f"at_least={at_least}, at_most={at_most}",
-        "Change one of them.",
-    )
+    check=requires("turns() requires 1 <= at_least <= at_most", lambda at_most, at_least: 1 <= at_least <= at_most)
 )
 def turns(messages: list[Message], *, at_most: int, at_least: int = 1) -> float:
     r"""
@@ -215,16 +204,19 @@ def turns(messages: list[Message], *, at_most: int, at_least: int = 1) -> float:
     return max(0.0, min(1.0, count / at_least, 2 - count / at_most))
 
 
-def check_environment(attribute: str, low: float | None, high: float | None) -> None:
-    is_public = attribute.isidentifier() and not attribute.startswith("_")
-    remedy = "Use a name without a leading underscore, such as attribute='score'."
-    require(is_public, "environment() requires the name of a public attribute", repr(attribute), remedy)
+def can_read(attribute: str, low: float | None, high: float | None) -> bool:
     is_range = low is high is None or (low is not None and high is not None and low < high)
-    what = "environment() requires low < high, or neither of them"
-    require(is_range, what, f"low={low}, high={high}", "Set both or leave out both.")
+    return is_range and attribute.isidentifier() and not attribute.startswith("_")
 
 
-@reward(check=check_environment, batched=True)
+@reward(
+    check=requires(
+        "environment() requires the name of a public attribute, and low < high or neither of them",
+        can_read,
+        "Write, for example, environment('score', low=0, high=10).",
+    ),
+    batched=True,
+)
 def environment(
     environments: list[Any],
     *,
