@@ -17,25 +17,15 @@ from .worthless import KINDS
 
 ATTACKS = "attacks"  # title of this check
 CHANCE = 0.1  # share of rows up to which an attack may pay by chance
-LARGE_SHARE, LARGEST_SHARE = (
-    1 / 3,
-    1 / 2,
-)  # of what a right answer gains: worthless text that earns it is a warning, a fault
+LARGE_SHARE, LARGEST_SHARE = 1 / 3, 1 / 2  # of a right answer's gain: worthless text with it is a warning, a fault
 
 WORK_OUT = (
     "Require an answer that is worked out, for example with boxed(evaluated=True).",
     "Accept only an answer that is worked out.",
 )
-SINGLE = (
-    "Require a single answer, for example with boxed(box='only').",
-    "Read a single answer, such as the last one.",
-)
-REMEDIES = {
-    "question restated": WORK_OUT,
-    "prompt echoed": WORK_OUT,
-    "many boxes": SINGLE,
-    "right between wrong answers": SINGLE,
-}
+SINGLE = "Require a single answer, for example with boxed(box='only').", "Read a single answer, such as the last one."
+REMEDIES = dict.fromkeys(("question restated", "prompt echoed"), WORK_OUT)
+REMEDIES |= dict.fromkeys(("many boxes", "right between wrong answers"), SINGLE)
 """What to do about an attack: about rewards of this package, and about one of the user's own."""
 
 QUESTIONS: tuple[dict[str, Any], ...] = (
@@ -71,12 +61,10 @@ def count_payments(trials: Trials) -> list[Payment]:
         tried = is_judged & ~np.isnan(trials.scores[name][:, -1])
         score, best, least, low = (one[tried] for one in (trials.scores[name], right, helpless, base))
         paid = is_paid(score, best, least)
-        passes = (
-            paid[:, outcome] & (score > (best + least) / 2 + ROUNDING)[:, -1]
-        )  # and other terms take less than half
+        is_most = (score > (best + least) / 2 + ROUNDING)[:, -1]  # other terms take less than half
         total, more, gain = (float(one[:, -1].sum()) for one in (score, score - low, best - low))
         if tried.any():
-            counts = int((paid[:, -1] | passes).sum()), len(score)
+            counts = int((paid[:, -1] | (paid[:, outcome] & is_most)).sum()), len(score)
             payments.append(Payment(name, total / len(score), *counts, more / gain if gain > ROUNDING else 0.0))
     return payments
 

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..errors import describe_reward_error
 from ..expressions import Reward, leave_out_witnesses
 from ..function_rewards import FunctionReward, find_functions
@@ -38,9 +40,8 @@ def count_requests(judge: FunctionReward) -> int:
 
 def check_judges(rewards: Reward, dataset: "Dataset", say: Callable[[str], None] = print) -> Findings:
     """Ask the judges among the rewards about some completions. The number of requests is said before."""
-    judges = [
-        one for one in dict.fromkeys(find_functions(leave_out_witnesses(rewards))) if one.factory.traits.get("asks")
-    ]
+    functions = dict.fromkeys(find_functions(leave_out_witnesses(rewards)))
+    judges = [one for one in functions if one.factory.traits.get("asks")]
     rows = [row for row in take_rows(dataset) if list_known_solutions(rewards, row)]
     each = sum(map(count_requests, judges))
     rows = rows[: min(JUDGED_ROWS, REQUESTS // each)] if each else []
@@ -68,7 +69,7 @@ def check_judges(rewards: Reward, dataset: "Dataset", say: Callable[[str], None]
 
 def add_means(found: Findings, judge: FunctionReward, rows: list, groups: list[list[str]]) -> None:
     """Add the mean score of each kind of completions, and a warning for each one that moves the judge."""
-    means = [average(scores) for scores in zip(*score_totals(judge, rows, groups), strict=True)]
+    means = average(score_totals(judge, rows, groups))
     right, longer, wrong, *others = means
     found.lines += [f"{mean:8.3f} {judge.name}: {what}" for what, mean in zip(MEANS, means, strict=True)]
     gain = right - wrong
@@ -80,10 +81,8 @@ def add_means(found: Findings, judge: FunctionReward, rows: list, groups: list[l
     moved = [what for what, mean in zip(MEANS[3:], others, strict=True) if mean - wrong >= MOVED * gain - ROUNDING]
     moved += ["length"] if abs(longer - right) >= MOVED * gain - ROUNDING else []
     if judge.is_grouped:
-        again = [
-            average(scores) for scores in zip(*score_totals(judge, rows, [one[::-1] for one in groups]), strict=True)
-        ]
-        change = max(abs(one - other) for one, other in zip(means, again[::-1], strict=True))
+        again = average(score_totals(judge, rows, [one[::-1] for one in groups]))
+        change = np.abs(means - again[::-1]).max()
         moved += ["order"] if change >= MOVED * gain - ROUNDING else []
     for what in moved:
         found.warnings.append(

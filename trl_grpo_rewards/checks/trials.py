@@ -3,15 +3,15 @@
 import json
 import re
 import time
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from pandas import DataFrame
 
 from ..expressions import Reward, add, leave_out_witnesses
 from ..faults import shorten_repr
@@ -163,21 +163,20 @@ def find_form(rewards: Reward, rows: Rows, tokens: Tokenize = split_words) -> Fo
     return replace(found, form=most.form, is_solved=False, is_certain=False)
 
 
+@dataclass
 class Search:
     """What functions earn on some rows whose answer is known, written in one form after another."""
 
-    def __init__(
-        self,
-        rewards: Reward,
-        rows: Rows,
-        readers: list[FunctionReward],
-        formats: list[FunctionReward],
-        tokens: Tokenize,
-    ) -> None:
-        self.rewards, self.rows, self.readers, self.formats, self.tokens = rewards, rows, readers, formats, tokens
-        self.helpless = {one: self.score(one, [[NO_ANSWER]] * len(rows)) for one in formats}
-        self.outcomes: list[Outcome] = []
-        self.end = time.monotonic() + SEARCH_SECONDS
+    rewards: Reward
+    rows: Rows
+    readers: list[FunctionReward]
+    formats: list[FunctionReward]
+    tokens: Tokenize
+    outcomes: list[Outcome] = field(default_factory=list)
+    end: float = field(default_factory=lambda: time.monotonic() + SEARCH_SECONDS)
+
+    def __post_init__(self) -> None:
+        self.helpless = {one: self.score(one, [[NO_ANSWER]] * len(self.rows)) for one in self.formats}
 
     @property
     def forms(self) -> list[Form]:
@@ -362,12 +361,12 @@ def make_trials(
             groups = [[*made.values()] for made in texts[part]]
             scored, milliseconds = score_groups(rewards, rows[part], groups, tokens)
             every += scored
-    table = np.array(every, dtype=float)
-    scores: dict[str, Scores] = defaultdict(lambda: np.full((len(rows), table.shape[1]), np.nan))
-    names = [(place, name) for place, made in enumerate(texts) for name in made]
-    for (place, name), each in zip(names, table, strict=True):
-        scores[name][place] = each
-    return Trials(rewards, found, is_solved, texts, {**scores}, table, milliseconds)
+    table = DataFrame(every, [(place, name) for place, made in enumerate(texts) for name in made], dtype=float)
+    scores = {
+        name: table.reindex([(place, name) for place in range(len(rows))]).to_numpy()
+        for name in dict.fromkeys(name for made in texts for name in made)
+    }
+    return Trials(rewards, found, is_solved, texts, scores, table.to_numpy(), milliseconds)
 
 
 def take_rows(dataset: "Dataset") -> list[dict[str, Any]]:
@@ -388,6 +387,5 @@ def stop_asking(reward: Reward) -> Reward:
 
 def average(scores: Iterable[Any]) -> Any:
     """Return the mean of scores, or of rows of scores, without those that are None. It is NaN if all are."""
-    table = np.array([*scores], dtype=float)
-    with np.errstate(invalid="ignore"):
-        return np.nansum(table, axis=0) / (~np.isnan(table)).sum(axis=0)
+    means = DataFrame([*scores], dtype=float).mean().to_numpy()
+    return means if means.size > 1 else means[0]
