@@ -134,3 +134,7 @@ def test_each_mistake_in_solutions_is_one_sentence(config, solutions, said):
     texts = [f"{kind[:-1]}: {text}" for one in found for kind in ("faults", "warnings") for text in getattr(one, kind)]
     texts = [text for text in texts if "repeat the prompt" not in text]
     assert len(texts) == bool(said) and re.match(said, "".join(texts)), texts
+
+
+def test_solutions_with_more_digits_than_python_writes_are_checked():
+    assert not any(one.faults for one in check(boxed(), make_problems("2^{50000}", "2000!")))
