@@ -162,7 +162,7 @@ def test_without_a_folder_for_the_table_the_command_works(command, monkeypatch):
 def test_help_shows_each_of_our_options_once_and_those_of_trl_if_asked(command):
     shown, everything = command("train", "--help").stdout, command("train", "--help-all").stdout
     assert shown.count("\n") < 115 and everything.count("\n") > 900
-    for name in ("--rewards", "--dataset_name", "--zero_variance", "--selective"):
+    for name in ("--rewards", "--dataset_name", "--zero_variance", "--max_resample_rounds"):
         assert everything.count(f"  {name} ") == shown.count(f"  {name} ") == 1
     assert "--dataset-name" not in everything
     assert "  --learning_rate " in everything and "  --learning_rate " not in shown

@@ -67,7 +67,7 @@ def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path, com
     described = json.loads((tmp_path / "runs/addition/run.json").read_text())
     assert described["rewards"].startswith("boxed(evaluated=True, name='accuracy') + 0.5 * tags(")
     assert described["job"]["eval_prompts"] == 4 and described["model"] == demo.MODEL
-    assert "arithmetic, 2,048 rows" in (tmp_path / "runs/addition/README.md").read_text()
+    assert "# Model Card for addition" in (tmp_path / "runs/addition/README.md").read_text()
 
     written = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
     again = command("train", *SHORT)

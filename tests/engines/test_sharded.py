@@ -112,7 +112,7 @@ def test_drop_with_resampling_moves_the_parameters_as_under_ddp(engine, ddp):
 
 
 def test_a_killed_run_resumes_to_the_same_model(engine):
-    """With resampling and selective drawing, the resumed run scores the same texts and ends with the same model."""
+    """With resampling, the resumed run scores the same texts and ends with the same model."""
     engine.launch("whole", "killed", killed=True)
     assert not (engine.folder / "killed" / "model").exists() and (engine.folder / "killed" / "checkpoint-2").exists()
     engine.launch("resumed")

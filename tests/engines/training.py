@@ -54,7 +54,6 @@ ACCUMULATED = {
 RESAMPLED = {"zero_variance": "drop", "max_resample_rounds": 2, "shuffle_dataset": True, "max_steps": 4}
 SAVED = {
     **RESAMPLED,
-    "selective": True,
     "optim": "adamw_torch",
     "learning_rate": 1e-3,
     "save_strategy": "steps",

@@ -35,11 +35,6 @@ def mostly_dead(prompts, completions, **kwargs):
     ]
 
 
-def mostly_solved(prompts, completions, **kwargs):
-    """Two problems of three are always solved."""
-    return [0.3 + score for score in mostly_dead(prompts, completions)]
-
-
 def one_of_four(prompts, completions, **kwargs):
     """Three problems of four are dead."""
     pairs = zip(prompts, completions, strict=True)

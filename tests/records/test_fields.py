@@ -36,7 +36,6 @@ from trl_grpo_rewards.records.fields import (
 from trl_grpo_rewards.records.files import find_record_files, read_groups, read_records
 from trl_grpo_rewards.records.rescoring import Tally, rescore
 from trl_grpo_rewards.report.pages import write_page
-from trl_grpo_rewards.training.prompts import read_pass_rates
 
 
 NAN = float("nan")
@@ -252,7 +251,6 @@ def read_all(folder) -> list[tuple[int, int]]:
     for scored in rescore(tags("think"), read_groups(folder)):
         tally.add(scored)
     assert tally.groups == len(places)
-    read_pass_rates(str(folder))
     if places:
         json.dumps(describe_scores(tally), allow_nan=False)
         assert write_page(folder, folder / "page.html")[0]["groups"] == len(places)
@@ -291,7 +289,7 @@ def test_a_damaged_record_is_skipped_counted_and_named(run, caplog, place, damag
     assert read_all(folder) == [(step, 0) for step in range(1, GROUPS + 1) if step != place + 1]
     offset = sum(map(len, run[2][:place]))
     named = f"1 line(s) of {str(folder)!r} are not complete records and are skipped: byte {offset} of {str(run[1])!r}."
-    assert caplog.text.count(named) >= 4  # each reader says so
+    assert caplog.text.count(named) >= 3  # each reader says so
 
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

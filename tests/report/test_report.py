@@ -3,7 +3,6 @@
 import functools
 import json
 import random
-import re
 
 import pytest
 import torch
@@ -258,36 +257,6 @@ def test_a_group_is_dead_by_the_tolerance_of_its_run():
             for _ in range(4)
         )
         assert [one.title for one in find_anomalies(summed(stepped))] == titles
-
-
-def watched(right, seen, **options):
-    """A story with a term of weight 0, whose mean goes from start to end in the second half of the run."""
-    rng = random.Random(1)
-    for step, one in story(right, style=(0.5, 0.5), **options):
-        at = seen[0] + (seen[1] - seen[0]) * max(0, step - 50) / 50
-        scores = [None, *(float(rng.random() < at) for _ in one["total"][1:])]
-        yield step, one | {"rewards": one["rewards"] | {"seen": scores}, "weights": one["weights"] | {"seen": 0.0}}
-
-
-@pytest.mark.parametrize("seen", [(0.2, 0.2), (0.5, 0.1)])
-def test_a_total_that_parts_from_a_term_of_weight_0_is_one_warning_with_its_step(seen):
-    run = summed(watched((0.1, 0.9), seen))
-    (found,) = find_anomalies(run)
-    assert found.title == "The total reward rises while seen does not"
-    assert re.match(
-        r"They part at about step \d+. Until step \d+, the total went from .*, mostly because of boxed, and seen from",
-        found.details,
-    )
-
-
-def test_a_term_of_weight_0_that_rises_too_is_no_warning():
-    rng, steps = random.Random(2), [*story()]
-    for _, one in steps:
-        one["rewards"]["seen"] = [max(0, score - (rng.random() < 0.1)) for score in one["rewards"]["boxed"]]
-        one["weights"]["seen"] = 0.0
-    run = summed(steps)
-    warnings, passed = summaries.find_anomalies(run)
-    assert not warnings and "The total reward and all rewards of weight 0 rise together." in passed
 
 
 def test_a_run_of_version_0_2_with_a_witness_is_still_read():

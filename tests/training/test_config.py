@@ -84,7 +84,6 @@ CONTRADICTIONS = [
         ({"zero_variance": "drop", "max_resample_rounds": 3, **one}, "several rounds, but .* whole batch")
         for one in WHOLE
     ),
-    ({"selective_prior": "rate"}, "selective_prior='rate' requires selective=True"),
 ]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from helpers.agents import Solved
 from helpers.reward_functions import half_dead
-from helpers.runs import roll_out, train_and_read
+from helpers.runs import get_metric, roll_out, train_and_read
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, gate, length, reward, shortest, tags
 from trl_grpo_rewards.checks import check
 from trl_grpo_rewards.cli.main import main
@@ -40,14 +40,13 @@ TRANSFORMS = {
 }
 
 
-@pytest.mark.parametrize("options", [{}, {"selective": True}], ids=["in order", "selective"])
 @pytest.mark.parametrize("kind", TRANSFORMS)
-def test_a_dataset_with_a_transform_has_the_columns_of_its_rows(config, problems, kind, options):
+def test_a_dataset_with_a_transform_has_the_columns_of_its_rows(config, problems, kind):
     names, transform = TRANSFORMS[kind]
     data = problems.rename_columns(names) if names else problems
     data = data.with_transform(transform)
     assert not [fault for one in check(boxed(evaluated=True), data) for fault in one.faults]
-    args = config(max_steps=1, **options)
+    args = config(max_steps=1)
     trainer = FilteredGRPOTrainer(
         demo.MODEL, boxed(), args=args, train_dataset=data, eval_dataset={"held": data.select(range(8))}
     )
@@ -70,24 +69,18 @@ def test_a_format_that_trl_cannot_read_is_refused(config, problems, kind):
 
 
 @pytest.mark.slow
-def test_selective_drawing_leaves_the_dataset_as_it_is_and_goes_with_removed_columns(config, problems):
+def test_resampling_leaves_the_dataset_as_it_is_and_goes_with_removed_columns(config, problems):
     """A shuffled or filtered dataset is a list of indices: adding a column would write all of its rows anew."""
     shuffled = problems.shuffle(seed=1).filter(lambda row: "1" in row["prompt"][0]["content"]).select(range(8))
     assert shuffled._indices is not None
-    args = config(selective=True, remove_unused_columns=True, max_steps=10, learning_rate=1e-3)
+    args = config(zero_variance="drop", max_resample_rounds=2, remove_unused_columns=True, max_steps=3)
     trainer = FilteredGRPOTrainer(demo.MODEL, half_dead, args=args, train_dataset=shuffled)
-    learned = {}
-    learn = trainer._prompts.learn
-    trainer._prompts.learn = lambda places, *rest: (
-        learned.setdefault(trainer.state.global_step + 1, places),
-        learn(places, *rest),
-    )
     trainer.train()
-    assert trainer.train_dataset is shuffled
-    assert max(entry.get("groups/skipped_prompts", 0) for entry in trainer.state.log_history) > 0
-    for record in read_records(args.output_dir):
-        place = learned[record["step"]][record["group"]]
-        assert record["prompt_id"] == hash_prompt(shuffled[place]["prompt"]) and record["columns"] == {}
+    assert trainer.train_dataset is shuffled and max(get_metric(trainer, "resample_rounds")) > 0
+    records, known = [*read_records(args.output_dir)], {hash_prompt(row["prompt"]) for row in shuffled}
+    asked = [(one["step"], one["prompt_id"]) for one in records]
+    assert len({*asked}) == len(asked) and {prompt for _, prompt in asked} <= known
+    assert all(one["columns"].keys() <= {"solution"} for one in records)
 
 
 @reward(batched=True)

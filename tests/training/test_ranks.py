@@ -480,9 +480,6 @@ class Kill(TrainerCallback):
 WHOLE = {"zero_variance": "skip", "max_resample_rounds": 0}
 CARRYING = {"per_device_train_batch_size": 10, "num_iterations": 2, "max_steps": 8, "save_steps": 4, "seed": 4}
 RESUMED = {
-    "selectively, by pass rates in a column": (
-        mostly_dead, 3, 15, {**WHOLE, "selective": True, "selective_prior": "rate", "max_steps": 15}
-    ),
     "in TRL's order, in the second epoch": (mostly_dead, 3, 7, {**WHOLE, "max_steps": 7, "size": 7}),
     "with groups that are carried over the checkpoint": (live_if_odd, 4, 8, CARRYING),
 }  # fmt: skip
@@ -499,9 +496,8 @@ def resume(folder, case) -> dict:
     trainer.train(resume_from_checkpoint=any(folder.glob("checkpoint-*")))
     weights = [parameter.double().sum().item() for parameter in trainer.model.parameters()]
     stream = trainer._prompts
-    state = {name: array.tolist() for name, array in stream.get_state().items()} if stream else {}
     carried = [entry.get("groups/carried_over", 0) for entry in trainer.state.log_history]
-    return {"weights": weights, "prompts": state, "carried": carried}
+    return {"weights": weights, "position": stream and stream.position, "carried": carried}
 
 
 @pytest.mark.slow
@@ -511,7 +507,7 @@ def test_ranks_that_are_killed_resume_with_the_same_prompts(tmp_path, case):
     (parted / "runs").mkdir(parents=True)
     whole.mkdir()
     one, other = run_on_two_ranks(resume, whole, case)
-    assert one == other and (one["prompts"].get("position", 0) > 0 or "TRL" in case)
+    assert one == other and (one["position"] or "TRL" in case)
     assert "carried" not in case or one["carried"][first] > 0
     (parted / "runs" / "kill").touch()
     assert launch_on_two_ranks(resume, parted, case) == [-signal.SIGKILL] * 2

@@ -24,7 +24,6 @@ from trl_grpo_rewards.training import recording
 from trl_grpo_rewards.training.groups import Generation, ScoredGroups
 from trl_grpo_rewards.training.recording import (
     Recorder,
-    complete_card,
     describe_dataset,
     gather_fields,
     hide_secrets,
@@ -207,15 +206,6 @@ def test_a_run_can_be_told_from_its_folder(config, problems):
     assert run["options"]["learning_rate"] == 1e-4 and run["options"]["zero_variance"] == "auto"
     assert run["versions"].keys() >= {"trl_grpo_rewards", "trl", "torch"} and run["first_step"] == 1
     assert "secret" not in Path(args.output_dir, "run.json").read_text()
-    card = Path(args.output_dir, "README.md").read_text()
-    for text in (
-        f"| Rewards | `{rewards}` |",
-        f"| Model | `{demo.MODEL}` |",
-        "arithmetic, 64 rows",
-        "trl_grpo_rewards 0.",
-    ):
-        assert text in card
-    assert "None" not in card and Path(args.output_dir, "checkpoint-1").is_dir()
     page = write_report(args.output_dir, Path(args.output_dir, "report.html")).read_text()
     data = json.loads(page.split('id="data">')[1].split("</script>")[0])
     facts = dict(data["runs"][0]["facts"])
@@ -231,14 +221,6 @@ def test_functions_that_are_not_ours_are_told_by_name(config, problems):
 def test_a_dataset_tells_what_it_knows():
     assert describe_dataset(None) is None
     assert describe_dataset(iter(()))["rows"] is None
-
-
-def test_a_card_without_the_usual_headings_gets_the_facts_at_its_end(tmp_path):
-    (tmp_path / "README.md").write_text("# Mine")
-    complete_card(tmp_path / "README.md", {"rewards": "a | `b`\nc", "model": "m"}, [])
-    assert (tmp_path / "README.md").read_text() == (
-        "# Mine\n## Training\n\n| | |\n|---|---|\n| Rewards | `a \\| 'b' c` |\n| Model | `m` |\n\n"
-    )
 
 
 def test_secrets_in_nested_options_are_hidden():

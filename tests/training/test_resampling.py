@@ -14,7 +14,8 @@ from helpers.models import save_layer
 from helpers.reward_functions import all_dead, first_summand, live_if_odd, mostly_dead
 from helpers.runs import get_metric, read_contents
 from trl_grpo_rewards import FilteredGRPOTrainer
-from trl_grpo_rewards.training.prompts import PLACE_COLUMN, PromptStream, SelectiveStream, draw_others, draw_rows
+from trl_grpo_rewards.errors import CheckpointMismatch
+from trl_grpo_rewards.training.prompts import PLACE_COLUMN, PromptStream, draw_rows
 
 
 class Parts(TrainerCallback):
@@ -170,16 +171,39 @@ def test_ranks_get_equal_numbers_of_rows_of_the_same_prompts():
     ]
     assert [len(part) for part in parts] == [2, 2, 2, 2]  # 3 prompts of 2 rows are rounded up to 4
     rows = [row for part in parts for row in part]
-    assert [row[PLACE_COLUMN] for row in rows] == [place for place in PromptStream(10, seed=3).draw(4) for _ in "ab"]
+    assert [row[PLACE_COLUMN] for row in rows] == [place for place in draw(PromptStream(10, seed=3), 4) for _ in "ab"]
     assert all(row["prompt"] == f"{row[PLACE_COLUMN]}" for row in rows)
 
 
-@given(st.integers(1, 30), st.integers(0, 40), st.sets(st.integers(0, 29)), st.integers(0, 50), st.booleans())
-def test_other_rows_come_once_and_are_none_of_those_to_avoid(size, count, avoid, before, is_selective):
-    stream = SelectiveStream(size, 0, True, group=8) if is_selective else PromptStream(size, 0)
-    stream.draw(before + 1)
-    rows = draw_others(stream, count, avoid & {*range(size)})
+def draw(stream, count):
+    return [stream.draw() for _ in range(count)]
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_an_epoch_has_each_prompt_once(shuffle):
+    stream = PromptStream(32, 7, shuffle)
+    first, second = draw(stream, 32), draw(stream, 32)
+    assert sorted(first) == sorted(second) == [*range(32)]
+    assert (first == second) == (not shuffle) == (first == [*range(32)])
+
+
+def test_prompts_go_on_where_a_checkpoint_was_saved_and_those_of_other_data_are_refused(tmp_path):
+    stream, again = PromptStream(16, 7), PromptStream(16, 7)
+    again.load(tmp_path)
+    assert again.position == 0
+    draw(stream, 21)
+    stream.save(tmp_path)
+    again.load(tmp_path)
+    assert draw(again, 20) == draw(stream, 20)
+    with pytest.raises(CheckpointMismatch, match="resumed with the 16 prompts .*; the dataset has 17. Load the same"):
+        PromptStream(17, 7).load(tmp_path)
+
+
+@given(st.integers(1, 30), st.integers(0, 40), st.sets(st.integers(0, 29)), st.integers(0, 50))
+def test_other_rows_come_once_and_are_none_of_those_to_avoid(size, count, avoid, before):
+    stream = PromptStream(size, 0)
+    draw(stream, before + 1)
+    rows = stream.draw_others(count, avoid & {*range(size)})
     others = {*range(size)} - avoid
     assert len({*rows}) == len(rows) <= count and {*rows} <= others
     assert len(rows) == count or {*rows} == others or (before + 1) % size  # an epoch may have begun
-    assert 0 <= stream.skipped < 1

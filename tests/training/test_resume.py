@@ -20,7 +20,7 @@ from trl.trainer.utils import RepeatSampler
 from helpers.agents import TOKENIZER, Sums
 from helpers.models import save_layer
 from helpers.processes import fork_fresh
-from helpers.reward_functions import mostly_dead, mostly_solved
+from helpers.reward_functions import mostly_dead
 from helpers.runs import read_contents, read_prompts, small_config
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, boxed, demo, tags
 from trl_grpo_rewards.errors import CheckpointMismatch
@@ -31,10 +31,8 @@ MODES = {
     "keep": ({"zero_variance": "keep"}, mostly_dead),
     "drop": ({"zero_variance": "drop"}, mostly_dead),
     "resampling": ({"zero_variance": "drop", "max_resample_rounds": 5}, mostly_dead),
-    "selective": ({"selective": True, "selective_prior": "rate"}, mostly_solved),
-    "both": ({"zero_variance": "drop", "max_resample_rounds": 2, "selective": True}, mostly_dead),
 }
-"""Options and the reward. The run that is killed has both; `"skip"` is the default, which the other runs have."""
+"""Options and the reward. The run that is killed resamples; `"skip"` is the default, which the other runs have."""
 
 LONG = {
     "per_device_train_batch_size": 8, "num_generations": 4, "max_completion_length": 4, "gradient_accumulation_steps": 2,
@@ -43,13 +41,9 @@ LONG = {
 """An epoch has four steps, and leaves two of ten problems out."""
 
 
-def build_rated_problems():
-    return demo.arithmetic("train", size=10).add_column("rate", [row / 10 for row in range(10)])
-
-
 def main(folder: str, *wait: str) -> None:
     """What the test below runs: a checkpoint after each second step; it may wait to be killed after a step."""
-    options, func = MODES["both"]
+    options, func = MODES["resampling"]
     args = small_config(
         Path(folder),
         FilteredGRPOConfig,
@@ -66,7 +60,7 @@ def main(folder: str, *wait: str) -> None:
                 Path(folder, f"killed after {state.global_step}").touch()
                 time.sleep(60)
 
-    data = build_rated_problems()
+    data = demo.arithmetic("train", size=10)
     trainer = FilteredGRPOTrainer(save_layer(), [func], args, train_dataset=data, callbacks=[Wait()])
     trainer.train(resume_from_checkpoint=any(Path(folder).glob("checkpoint-*")))
     trainer.save_model(f"{folder}/end")
@@ -145,10 +139,10 @@ def test_resume_in_the_second_epoch_goes_on_with_the_prompts_that_are_left(confi
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "both"])
+@pytest.mark.parametrize("mode", MODES)
 def test_resume_in_the_second_and_in_the_third_epoch(mode, config):
     options, func = MODES[mode]
-    check_resumes(config, build_rated_problems(), (6, 10), func=func, **LONG, **options)
+    check_resumes(config, demo.arithmetic("train", size=10), (6, 10), func=func, **LONG, **options)
 
 
 EPOCHS = {
@@ -169,15 +163,13 @@ def test_resume_at_an_end_and_within_an_epoch(case, config, problems):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [{}, {"selective": True}])
-def test_resume_within_a_generation_samples_it_again_and_goes_on_with_the_same_prompts(options, config, problems):
-    problems, options = problems.select(range(9)), {"steps_per_generation": 2, **options}
+def test_resume_within_a_generation_samples_it_again_and_goes_on_with_the_same_prompts(config, problems):
+    problems, options = problems.select(range(9)), {"steps_per_generation": 2}
     whole = train_small(config, problems, **options)
     rest = train_small(config, problems, f"{whole.args.output_dir}/checkpoint-3", **options)
     expected, got = read_prompts(whole.args.output_dir), read_prompts(rest.args.output_dir)
     assert [line[1:] for line in got if line[0] == 4] == [line[1:] for line in expected if line[0] == 3]
-    if "selective" not in options:  # a selective run has also learned twice from the generation
-        assert [line for line in got if line[0] > 4] == [line for line in expected if line[0] > 4]
+    assert [line for line in got if line[0] > 4] == [line for line in expected if line[0] > 4]
     assert {line[0] for line in got} == {4, 5, 7} and rest.state.epoch == whole.state.epoch
 
 
@@ -248,16 +240,14 @@ def test_true_resumes_the_last_complete_checkpoint_and_a_missing_random_state_is
 
 def test_what_differs_from_the_interrupted_run_is_said_once(config, problems, caplog):
     folder = train_small(config, problems, max_steps=1, func=boxed()).args.output_dir
-    other = {"max_steps": 2, "save_steps": 2, "disable_tqdm": False, "num_generations": 4, "temperature": 0.5}
+    other = {"max_steps": 2, "save_steps": 2, "disable_tqdm": False, "learning_rate": 0.5}
     train_small(config, problems.select(range(9)), f"{folder}/checkpoint-1", func=tags("a"), **other)
     (said,) = list_warnings(caplog)
     demo_of = "trl_grpo_rewards.demo.arithmetic"
     assert said == (
-        f"A resumed run should have the rewards, the dataset and the options of the interrupted one, but these "
-        f"differ: Rewards (before: boxed(); now: tags('a')), Dataset (before: {demo_of}, 64 rows; now: {demo_of}, 9 "
-        f"rows), "
-        f"num_generations (before: 2; now: 4), temperature (before: 1.0; now: 0.5). Set them as before, unless you "
-        f"changed them on purpose."
+        f"The resumed run differs from the interrupted one: Rewards (before: boxed(); now: tags('a')), Dataset (before: "
+        f"{demo_of}, 64 rows; now: {demo_of}, 9 rows), Learning rate (before: 0.001; now: 0.5). Change it back, unless it "
+        f"is meant."
     )
 
 

@@ -141,15 +141,6 @@ def test_an_own_loss_is_named_and_leaves_no_group_out(config, problems, caplog, 
             later.train()
 
 
-def test_an_own_order_and_selective_are_refused_together(config, problems):
-    change = "_get_train_sampler", lambda self, plain, *args: plain(*args)
-    for place in ("in front", "behind"):
-        own = PLACES[place](*change)
-        with pytest.raises(ValueError, match=r"Changed._get_train_sampler chooses it, too. Set selective=False, or"):
-            own("no/model", boxed(), args=config(selective=True), train_dataset=problems)
-        train_for_gradients(own, config, problems, [half_dead])
-
-
 def test_an_error_leaves_no_method_replaced(config, problems):
     def fails(completions, **kwargs):
         raise RuntimeError("out of order")

@@ -134,13 +134,12 @@ def test_the_name_of_the_outcome_is_checked_once_all_names_are_known(config):
 
 
 def test_an_option_that_needs_an_outcome_warns_if_there_is_none(config, caplog):
-    by_outcome = {"zero_variance": "drop", "zero_variance_by": "outcome"}
-    for options, rewards in (({"selective": True}, [plain, tags("a")]), (by_outcome, [plain])):
-        warn_without_outcome(config(**options), rewards, "plain")
-        (said,) = caplog.messages
-        assert f"{[*options][-1]}=" in said and "The first one, 'plain', is used. Set outcome_reward to" in said
-        caplog.clear()
-    warn_without_outcome(config(selective=True), [plain, boxed()], "plain")
+    args = config(zero_variance="drop", zero_variance_by="outcome")
+    warn_without_outcome(args, [plain, tags("a")], "plain")
+    (said,) = caplog.messages
+    assert "zero_variance_by=" in said and "The first one, 'plain', is used. Set outcome_reward to" in said
+    caplog.clear()
+    warn_without_outcome(args, [plain, boxed()], "plain")
     warn_without_outcome(config(), [plain], "plain")
     assert not caplog.records
 
@@ -154,12 +153,10 @@ RESAMPLED = {"max_resample_rounds": 2, "zero_variance": "drop"}
 @pytest.mark.parametrize(
     "options, dataset, world, said",
     [
-        ({"selective": True}, None, None, "selective=True requires a dataset .* but train_dataset is missing. Pass a dataset .*, or set selective=False"),
-        ({"selective": True}, DATA.to_iterable_dataset(), None, "but train_dataset is a stream"),
-        (RESAMPLED, None, None, "max_resample_rounds=2 requires .* or set max_resample_rounds=0"),
-        ({"selective": True}, None, Environment, "selective=True requires a dataset"),
-        (RESAMPLED, None, Environment, None), ({"selective": True}, DATA, Environment, None), ({}, None, None, None),
-        ({"selective": True}, DATA, None, None), (RESAMPLED, DATA, None, None), ({}, DATA.to_iterable_dataset(), None, None),
+        (RESAMPLED, None, None, "max_resample_rounds=2 requires .* train_dataset is missing.* or set max_resample_rounds=0"),
+        (RESAMPLED, DATA.to_iterable_dataset(), None, "but train_dataset is a stream"),
+        (RESAMPLED, None, Environment, None), (RESAMPLED, DATA, Environment, None), ({}, None, None, None),
+        (RESAMPLED, DATA, None, None), ({}, DATA.to_iterable_dataset(), None, None),
     ],
 )  # fmt: skip
 def test_prompts_are_drawn_from_a_dataset_that_can_be_indexed(config, options, dataset, world, said):

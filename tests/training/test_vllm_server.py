@@ -75,7 +75,7 @@ RESAMPLED = {"zero_variance": "drop", "max_resample_rounds": 2}
 SCENARIOS = {
     "skip": {},
     "resample": RESAMPLED,
-    "resample selectively": {**RESAMPLED, "selective": True, "num_generations": 8, "per_device_train_batch_size": 12},
+    "resample over both ranks": {**RESAMPLED, "num_generations": 8, "per_device_train_batch_size": 12},
 }
 """Options of a run. The second group of a generation has rows on both ranks."""
 

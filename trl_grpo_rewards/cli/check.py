@@ -11,7 +11,6 @@ from datasets import Dataset
 from ..checks import Findings, as_text, check
 from ..checks.contract import check_readiness
 from ..checks.judges import check_judges
-from ..training.prompts import read_prior
 from . import console
 from .job import choose_model, describe_sizes, load_tokenizer, prepare_job, read_job
 
@@ -28,7 +27,6 @@ def main(arguments: Sequence[str]) -> None:
             sys.exit(show_results(results, is_json=job.json))
         with console.keep_stdout_for_json(job.json):
             rewards, problems, held_out = prepare_job(job, training)
-            read_prior(training.selective_prior, problems)
             name = choose_model(model.model_name_or_path, job.dataset_name)
             tokenizer, shape = load_tokenizer(name, model, training) if name else (None, None)
     with console.keep_stdout_for_json(job.json):

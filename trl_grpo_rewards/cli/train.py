@@ -100,7 +100,7 @@ def main(arguments: Sequence[str]) -> None:
         if is_cut_short(training, trainer.state):
             raise KeyboardInterrupt
     trainer.save_model()
-    trainer.create_model_card()
+    trainer.create_model_card(Path(training.output_dir).name)
     if trainer.is_world_process_zero():
         trained = f"Trained to step {trainer.state.global_step}."
         print("", trained if eval_dataset is None else evaluation.report(), "", sep="\n")

@@ -133,21 +133,6 @@ def list_differences(runs: Sequence[dict[str, Any]]) -> list[tuple[str, list[str
     return [(name, values) for name, values in rows if len({*values}) > 1]
 
 
-UNTRAINED = re.compile(
-    "(Started|Versions|accelerator|dataloader|disable_tqdm|enable_jit_checkpoint|eval|group_records|hub|local_rank|log|"
-    "logging|max_steps|num_completions|num_generations_eval|num_train_epochs|output_dir|per_device_eval|project|push|"
-    "report_to|resume|run_name|save|trackio|vllm_server)(_|$)"
-)
-"""Names of facts and options that may change when a run is resumed: how long it trains, and what it writes."""
-
-
-def describe_changes(before: dict[str, Any], now: dict[str, Any]) -> str | None:
-    """Return what differs between an interrupted run and the one that continues it, if both tell it, or None."""
-    rows = list_differences([before, json.loads(json.dumps(now, default=str))])
-    known = [(name, values) for name, values in rows if "–" not in values and not UNTRAINED.match(name)]
-    return ", ".join(f"{name} (before: {old}; now: {new})" for name, (old, new) in known) or None
-
-
 def format_option(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, default=str)
 

@@ -13,7 +13,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from .fields import is_number
 
 
-MIN_POINTS = 10  # values of a series that has a trend, and of a mean in a parting
+MIN_POINTS = 10  # values of a series that has a trend
 
 EVALUATION = (re.compile("(?!train_)(.+)_runtime"), re.compile("(eval.*)_reward"))
 """Names that only an evaluation has. They begin with `eval`, with `eval_` and the dataset, or with another word."""
@@ -236,51 +236,3 @@ class Signs:
         """Whether a held-out score seems to have risen: of few evaluations, whether the last one is better than the first."""
         sets = filter(len, self.held_out().values())
         return any(one.has_risen() if one.trend else one.values[-1] > one.values[0] for one in sets)
-
-
-class Point(NamedTuple):
-    """The means over the completions of a step, or of a few steps, that have a total and a score by a witness."""
-
-    step: int
-    trained: float
-    witness: float
-
-
-class Parting(NamedTuple):
-    """A rise of the total without one of the witness, a reward of weight 0."""
-
-    since: int  # the step from which the total rises
-    seen: int  # the step in which the rise has become significant
-    trained: tuple[float, float]  # means of the total where the witness was best, and in the last points
-    witness: tuple[float, float]
-
-
-def find_first_parting(points: Sequence[Point]) -> Parting | None:
-    """Return the first parting in all points of a run."""
-    return next((found for end in range(len(points) + 1) if (found := find_parting(points[:end]))), None)
-
-
-def find_parting(points: Sequence[Point]) -> Parting | None:
-    """Return whether the total of the last points is higher than where the witness was best, by more than can be noise."""
-    starts = range(len(points) - 2 * MIN_POINTS + 1)
-    if not starts:
-        return None
-    steps, totals, scores = np.array(points, dtype=float).T
-    place = max(starts, key=lambda start: scores[start : start + MIN_POINTS].mean())
-    parts = slice(place, place + MIN_POINTS), slice(len(points) - MIN_POINTS, None)
-    trained, witness = ((float(one[parts[0]].mean()), float(one[parts[1]].mean())) for one in (totals, scores))
-    noise, both = (
-        4 * math.sqrt(sum(one[part].var(ddof=1) for part in parts) / MIN_POINTS) for one in (totals, totals - scores)
-    )
-    least = max(0.05 * abs(totals).max(), noise, both - (witness[0] - witness[1]))
-    if witness[1] > witness[0] or trained[1] - trained[0] <= least:
-        return None
-    return Parting(int(steps[place + find_bend(totals[place:])]), points[-1].step, trained, witness)
-
-
-def find_bend(values: np.ndarray) -> int:
-    """Return the place at which a line that is level and then rises bends, if it fits the values best."""
-    ramps = np.maximum(0, np.arange(len(values)) - np.arange(len(values) - 1)[:, None])
-    ramps = ramps - ramps.mean(1, keepdims=True)
-    along = ramps @ (values - values.mean())
-    return int(np.argmax(along * abs(along) / (ramps**2).sum(1)))

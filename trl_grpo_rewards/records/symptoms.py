@@ -16,8 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from .dead_groups import GroupKind
-from .fields import is_number
-from .signs import MIN_POINTS, Point, Signs, Trend, find_first_parting
+from .signs import MIN_POINTS, Signs, Trend
 
 
 FEW, MIN_STEPS, LONG = 5, 20, 50  # steps for facts, for trends, and without any change for too long
@@ -205,21 +204,6 @@ def find_form(signs: Signs) -> Facts:
     return found
 
 
-def find_partings(signs: Signs) -> Facts:
-    """The total rises while a reward of weight 0 does not. The sentence names the reward that most of the rise is from."""
-    points = {name: [one for one in signs.groups if is_number(one.get(f"witness/{name}"))] for name in signs.terms}
-    found = []
-    for name, known in points.items():
-        pairs = [Point(one["first"], one[f"witnessed/{name}"], one[f"witness/{name}"]) for one in known]
-        if parting := find_first_parting(pairs):
-            seen = [one for one in signs.groups if one["first"] <= parting.seen]
-            parts = [[one for one in seen if (one["first"] > parting.since) is late] for late in (False, True)]
-            means = {one: [np.nan_to_num(Signs((), part).mean(one).mean) for part in parts] for one in signs.terms}
-            cause = max(means, key=lambda one: signs.weight(one) * (means[one][1] - means[one][0]))
-            found.append({"name": name, "cause": cause, **parting._asdict()})
-    return found if any(points.values()) else None
-
-
 def find_mostly_dead(signs: Signs) -> Facts:
     """Most groups are dead at the end, and not because the run has learned to solve them."""
     shares, solved, outcome = signs.dead, signs.series("groups/solved"), signs.mean(signs.outcome)
@@ -329,7 +313,7 @@ def grow_lengths(signs: Signs) -> float:
 FINDERS: dict[str, Callable[[Signs], Facts]] = {
     "unpaid": find_unpaid, "cut_off": find_cut_off, "dead": find_dead_stretch, "not_finite": find_not_finite,
     "unscored": find_unscored, "no_gradient": find_lost_gradient, "held_out_fall": find_held_out_fall, "form": find_form,
-    "parting": find_partings, "mostly_dead": find_mostly_dead, "gradient": find_gradient_spikes, "longer": find_length_growth,
+    "mostly_dead": find_mostly_dead, "gradient": find_gradient_spikes, "longer": find_length_growth,
     "fall": find_fall, "constant": find_constant, "weak": find_weak,
     "truncation": when("completions/clipped_ratio", lambda signs, one: one.sign > 0 and one.end >= max(0.2, one.start + 0.1)),
     "entropy": when("entropy", lambda signs, one: one.sign < 0 and one.end < min(0.05, one.start / 10)

@@ -203,14 +203,10 @@ def find_pass_band(passed: int, total: int) -> str:
 
 def list_scores(record: dict[str, Any]) -> dict[str, Iterable[Any] | None]:
     """Return the values of each completion of a group, under the names of the metrics that they are part of."""
-    lengths, rewards, totals = record.get("lengths"), record["rewards"], record.get("total") or ()
+    lengths, rewards = record.get("lengths"), record["rewards"]
     found = {f"completions/{how}_length": lengths for how in ("mean", "min", "max")}
     found |= {"completions/clipped_ratio": record.get("truncated")}
-    found |= {f"rewards/{name}/mean": scores for name, scores in rewards.items()}
-    for name in (name for name, weight in (record.get("weights") or {}).items() if weight == 0):
-        pairs = [pair for pair in zip(totals, rewards.get(name, ()), strict=False) if len(keep_finite(pair)) == 2]
-        found |= dict(zip((f"witnessed/{name}", f"witness/{name}"), zip(*pairs, strict=True), strict=False))
-    return found
+    return found | {f"rewards/{name}/mean": scores for name, scores in rewards.items()}
 
 
 def tabulate_group(record: dict[str, Any], size: int) -> dict[str, Iterable[Any]]:

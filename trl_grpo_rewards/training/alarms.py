@@ -1,7 +1,7 @@
-"""Warnings about a run: nothing is learned, or what is learned is not what a witness sees. One callback also ends the run."""
+"""Warnings about a run in which nothing is learned. One callback also ends the run."""
 
 import logging
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Mapping
 from statistics import fmean
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 from transformers import TrainerCallback, TrainerControl, TrainerState
 
 from ..records.dead_groups import Rule, count_lessons
-from ..records.signs import Parting, Point, Signs, find_parting
+from ..records.signs import Signs
 from ..records.symptoms import FACTS, judge
 from .config import FilteredGRPOConfig
 from .groups import ScoredGroups
@@ -22,7 +22,7 @@ HOPELESS = ("dead", "not_finite", "held_out_fall")  # the rules whose warnings e
 
 
 class Alarm(TrainerCallback):
-    """Warns once of each fact that the report would warn of, and of each witness that does not rise while the total does."""
+    """Warns once of each fact that the report would warn of."""
 
     def __init__(
         self, args: FilteredGRPOConfig, metrics: Mapping[str, list[float]], rule: Rule, weights: dict[str, float]
@@ -30,40 +30,13 @@ class Alarm(TrainerCallback):
         self.args, self.outcome, self.weights = args, rule.outcome_reward, weights
         self.metrics = metrics  # those that TRL collects until it logs them
         self.groups: deque[dict[str, Any]] = deque(maxlen=MAX_STEPS)
-        self.points: dict[str, deque[tuple[int, list[float], list[float]]]] = defaultdict(
-            lambda: deque(maxlen=MAX_STEPS)
-        )
-        self.partings: dict[str, Parting] = {}
         self.told: set[str] = set()
 
-    def observe(self, step: int, groups: ScoredGroups) -> dict[str, float]:
-        """Add the groups that were sampled in a step, and return the metrics about partings."""
+    def observe(self, step: int, groups: ScoredGroups) -> None:
+        """Add the groups that were sampled in a step."""
         lessons, dead = count_lessons(groups.kinds, groups.kinds_by_outcome), 1 - groups.live.double().mean().item()
         entry = {"first": step, "step": step, "completions": groups.totals.numel(), "groups/dead": dead}
         self.groups.append({**entry, "lessons": lessons})
-        for place in (groups.weights == 0).nonzero().flatten().tolist():
-            name, scores, totals = groups.names[place], groups.rewards[..., place], groups.totals
-            is_known = scores.isfinite() & totals.isfinite()
-            if name not in self.partings and is_known.any():
-                self.compare(name, step, totals[is_known].tolist(), scores[is_known].tolist())
-        return {"parted": next(iter(self.partings.values())).since} if self.partings else {}
-
-    def compare(self, name: str, step: int, totals: list[float], scores: list[float]) -> None:
-        """Add totals and scores by a witness of the same completions, and look for the step at which they part."""
-        points = self.points[name]
-        if not points or points[-1][0] != step:
-            points.append((step, [], []))
-        points[-1][1].extend(totals)
-        points[-1][2].extend(scores)
-        if (found := find_parting([Point(one, fmean(paid), fmean(seen)) for one, paid, seen in points])) is None:
-            return
-        self.partings[name] = found
-        self.warn(
-            f"The total parts from {name!r}, which has weight 0, at about step {found.since}: until step {found.seen}, "
-            f"the total went from {found.trained[0]:.2f} to {found.trained[1]:.2f}, and {name!r} from "
-            f"{found.witness[0]:.2f} to {found.witness[1]:.2f}. The model may have found what pays without being better. "
-            f"Read the completions of the records from step {found.since} on."
-        )
 
     def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         known = {name: [value for value in values if value == value] for name, values in self.metrics.items()}
@@ -81,11 +54,7 @@ class Alarm(TrainerCallback):
             if found and name not in self.told:
                 self.told.add(name)
                 remedy = f"To read the groups, run trl-grpo-rewards report {self.args.output_dir}."
-                self.warn(f"{found[0].title}. {found[0].details} {remedy}")
-
-    def warn(self, text: str) -> None:
-        if self.args.process_index == 0:
-            logger.warning(text)
+                logger.warning(f"{found[0].title}. {found[0].details} {remedy}")
 
 
 class StopOnWarning(TrainerCallback):

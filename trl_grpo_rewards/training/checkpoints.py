@@ -14,12 +14,13 @@ from transformers import EarlyStoppingCallback
 from ..errors import CheckpointMismatch
 from ..expressions import Reward
 from ..files import choose_last_checkpoint, describe_fault, find_last_checkpoint
-from ..records.runs import describe_changes, read_run
+from ..records.runs import list_facts, read_run
 from .config import FilteredGRPOConfig, Unnamed, choose_metric
 
 
 logger = logging.getLogger(__name__)
 
+KEPT = ("Rewards", "Model", "Dataset", "Learning rate", "Seed")  # facts that a resumed run should not change
 OWN_METRICS = ("entropy", "kl", "loss", "reward", "runtime")  # metrics of TRL that a reward may have the name of
 
 
@@ -48,11 +49,12 @@ def agree_on_checkpoint(resume: Any, args: FilteredGRPOConfig, run: dict[str, An
             f"The checkpoint in {folder} must have the random state of each rank for a run to go on exactly; it has "
             f"no {' and no '.join(missing)}, so other completions are sampled. Resume with as many ranks as saved it."
         )
-    before = read_run(folder.parent)
-    if before and (changes := describe_changes(before, run)):
+    before, now = list_facts(read_run(folder.parent) or {}), list_facts(run)
+    unlike = [name for name in KEPT if name in before and before[name] != now.get(name, before[name])]
+    if unlike:
+        changes = ", ".join(f"{name} (before: {before[name]}; now: {now[name]})" for name in unlike)
         logger.warning(
-            f"A resumed run should have the rewards, the dataset and the options of the interrupted one, but these "
-            f"differ: {changes}. Set them as before, unless you changed them on purpose."
+            f"The resumed run differs from the interrupted one: {changes}. Change it back, unless it is meant."
         )
     return resume
 

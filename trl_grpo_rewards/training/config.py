@@ -48,8 +48,8 @@ class FilteredGRPOConfig(GRPOConfig):
         zero_variance_tolerance (`float`, *optional*, defaults to `1e-6`):
             Largest difference between the rewards of a dead group.
         outcome_reward (`str`, *optional*):
-            Name of the reward that says which completions are right: those with a score of at least 1. `groups/solved`,
-            `groups/failed` and `selective` use it. The default is the first of these that exists: a reward that is
+            Name of the reward that says which completions are right: those with a score of at least 1. `groups/solved`
+            and `groups/failed` use it. The default is the first of these that exists: a reward that is
             registered as an outcome, such as `boxed`; the environment's own reward, which has the name of its class; the
             first reward. A reward of weight 0 is chosen only if no other one can be.
         zero_variance_by (`str`, *optional*, defaults to `"total"`):
@@ -61,14 +61,6 @@ class FilteredGRPOConfig(GRPOConfig):
             as every group of the batch is live, as in the dynamic sampling of
             [DAPO](https://huggingface.co/papers/2503.14476). Live groups beyond the batch replace dead groups of the
             next step if TRL computes log-probabilities before the update. Requires `zero_variance="drop"`.
-        selective (`bool`, *optional*, defaults to `False`):
-            Whether to draw prompts by the probability that their next group has both right and wrong completions. The
-            probability is estimated from how many of the prompt's earlier completions were right. A prompt that was
-            never sampled is drawn when its turn comes, and any prompt is skipped at most nine times in a row.
-        selective_prior (`str`, *optional*):
-            What is known about the prompts before training, for `selective`: the name of a column with the expected
-            pass rate of each prompt, from 0 to 1 (None where it is not known), or the output folder of an earlier run
-            with group records.
         unscored (`str`, *optional*, defaults to `"term"`):
             What happens to a completion that some rewards have scored and others have not: a None counts as 0 in the total,
             as in TRL (`"term"`), or the completion is left out if any reward of non-zero weight is None (`"row"`). With
@@ -89,8 +81,6 @@ class FilteredGRPOConfig(GRPOConfig):
     outcome_reward: str | None = option(None, about["outcome_reward"])
     zero_variance_by: Literal["total", "outcome"] = option("total", about["zero_variance_by"])
     max_resample_rounds: int = option(0, about["max_resample_rounds"])
-    selective: bool = option(False, about["selective"])
-    selective_prior: str | None = option(None, about["selective_prior"])
     unscored: Literal["term", "row"] = option("term", about["unscored"])
     group_records: bool = option(True, about["group_records"])
     group_records_text: bool = option(True, about["group_records_text"])
@@ -159,7 +149,7 @@ def check_config(args: FilteredGRPOConfig, changes: Mapping[str, str] = {}) -> N
             f"FilteredGRPOTrainer requires args of type FilteredGRPOConfig; got {type(args).__name__}. "
             f"Write FilteredGRPOConfig(...) with the same arguments."
         )
-    loss, order, mode, scale = changes.get("loss"), changes.get("order"), args.zero_variance, args.scale_rewards
+    loss, mode, scale = changes.get("loss"), args.zero_variance, args.scale_rewards
     way, rounds, by = args.multi_objective_aggregation, args.max_resample_rounds, args.zero_variance_by
     leaves_out = f"max_resample_rounds={rounds}" if rounds else f"zero_variance_by={by!r}" if by != "total" else ""
     faults = (
@@ -168,15 +158,6 @@ def check_config(args: FilteredGRPOConfig, changes: Mapping[str, str] = {}) -> N
             f"max_resample_rounds={rounds} samples a batch in several rounds, but scale_rewards={scale!r} with "
             f"multi_objective_aggregation={way!r} scales rewards by the whole batch. Set scale_rewards to 'group' or "
             f"'none' and multi_objective_aggregation to 'sum_then_normalize', or max_resample_rounds=0.",
-        ),
-        (
-            args.selective_prior is not None and not args.selective,
-            f"selective_prior={args.selective_prior!r} requires selective=True; got selective=False. Set selective=True, "
-            f"or leave out selective_prior.",
-        ),
-        (
-            args.selective and order,
-            f"selective=True chooses the order of prompts, but {order} chooses it, too. Set selective=False, or remove it.",
         ),
         (
             (loss or not args.packing) and mode in ("skip", "drop"),

@@ -74,10 +74,6 @@ class ScoredGroups:
         """Whether each completion equals another one of its group, of shape (groups, G)."""
         return (self.keys.unsqueeze(2) == self.keys.unsqueeze(1)).sum(2) > 1
 
-    def count_right(self) -> tuple[list[int], list[int]]:
-        """Return the number of right completions of each group, and the number of those that have an outcome."""
-        return (self.outcomes >= 1).sum(1).tolist(), (~self.outcomes.isnan()).sum(1).tolist()
-
     def metrics(self) -> dict[str, float]:
         """Return the metrics that are logged as `groups/...`."""
         shares = {kind: self.kinds.count(kind) / len(self.kinds) for kind in ("solved", "failed", "flat", "unscored")}

@@ -1,4 +1,4 @@
-"""What a run writes for its report: a record of each group, its log, its description, and the facts of its model card."""
+"""What a run writes for its report: a record of each group, its log, and its description."""
 
 import logging
 import platform
@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -17,11 +16,10 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 from ..distributed import rank_index, world_size
 from ..expressions import Reward, add
 from ..faults import show_rows
-from ..files import replace_file
 from ..function_rewards import find_functions
 from ..records.fields import CompletionFields, describe_completions, describe_groups
 from ..records.files import GroupWriter
-from ..records.runs import LogWriter, list_facts, write_run
+from ..records.runs import LogWriter, write_run
 from .config import FilteredGRPOConfig
 from .groups import Generation
 
@@ -157,17 +155,3 @@ def describe_dataset(dataset: Any) -> dict[str, Any] | None:
         "columns": getattr(show_rows(dataset), "column_names", None),
         "fingerprint": getattr(dataset, "_fingerprint", None),
     }
-
-
-def complete_card(path: Path, run: dict[str, Any], log: list[dict[str, Any]]) -> None:
-    """Add the facts of a run, and what its log says that it saved, to the model card that TRL has written."""
-    text = path.read_text(encoding="utf-8")
-    text = text.replace("[None](https://huggingface.co/None)", f"`{run['model']}`")
-    text = text.replace('model="None"', f'model="{path.parent.as_posix()}"')
-    facts = "## Training\n\n| | |\n|---|---|\n"
-    for title, value in list_facts(run, log).items():
-        cell = " ".join(value.replace("`", "'").replace("|", "\\|").split())
-        facts += f"| {title} | `{cell}` |\n"
-    before, heading, after = text.partition("## Quick start")
-    with replace_file(path) as file:
-        file.write(f"{before}{facts}\n{heading}{after}" if heading else f"{text}\n{facts}\n")

@@ -34,8 +34,8 @@ from .groups import (
     mark_text,
 )
 from .packing import LOGPS_ARGUMENTS, Logps, MetricMeans, build_packer, pad_gathered, skip_constant
-from .prompts import PLACE_COLUMN, PlacedRows, Resampler, SelectiveStream, build_prompts, build_sampler, read_prior
-from .recording import Recorder, complete_card, describe_run
+from .prompts import PLACE_COLUMN, PlacedRows, Resampler, build_prompts
+from .recording import Recorder, describe_run
 from .rows import TensorBatch
 from .trees import Positioned, score_tree
 from .trl_members import check_attributes, check_trl, find_changes, replace_members, warn_of_newer_trl
@@ -54,10 +54,10 @@ class FilteredGRPOTrainer(GRPOTrainer):
 
     - It takes a [`Reward`], or a weighted sum of rewards, and checks all arguments before the model loads.
     - Its gradient is TRL's. The model is not run on dead groups, and rows of similar lengths go through it together. The
-      options of [`FilteredGRPOConfig`] can also drop dead groups, replace them by fresh prompts, or choose prompts.
+      options of [`FilteredGRPOConfig`] can also drop dead groups, or replace them by fresh prompts.
     - A run that resumes continues exactly where its checkpoint was saved, in every epoch.
     - It logs `groups/...` and writes a record of every group. `run`, the description of the run, is written to
-      `output_dir/run.json` and added to the model card, and the log is also written to `output_dir/log.jsonl`.
+      `output_dir/run.json`, and the log to `output_dir/log.jsonl`.
 
     Args:
         reward_funcs ([`Reward`] or any type that TRL accepts):
@@ -78,7 +78,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
     train_dataset: Any
     reward_funcs: list[Any]
     _buffered_inputs: list[TensorBatch]
-    _sampler: Any = ()  # TRL's, which a stream does not have
+    _sampler: Any = ()
 
     def __init__(
         self,
@@ -100,7 +100,6 @@ class FilteredGRPOTrainer(GRPOTrainer):
             kwargs["rollout_func"] = partial(check_rollout, world[1])
         full_model = None if kwargs.get("peft_config") else model
         check_arguments(args, reward_funcs, train_dataset, eval_dataset, *world, weights, full_model)
-        prior = read_prior(args.selective_prior, train_dataset)
         check_trl(FilteredGRPOTrainer, GRPOTrainer)
         if args.process_index == 0:
             warn_of_newer_trl()
@@ -132,9 +131,9 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self.add_callback(self._alarm)
         self._rows: list[dict[str, Any]] = []  # the dataset rows that TRL samples completions of
         self._generation: Generation | None = None  # from `_generate` until `_sample` takes it
-        self._prompts = build_prompts(args, self.train_dataset, prior, has_prompts=train_dataset is not None)
+        self._prompts = build_prompts(args, self.train_dataset, has_prompts=train_dataset is not None)
         self._packer = build_packer(self, self.zero_variance, has_aux_loss=self.aux_loss_enabled)
-        self._resampler = Resampler(self, self._prompts) if self._prompts and args.max_resample_rounds else None
+        self._resampler = Resampler(self, self._prompts) if self._prompts else None
         self._means = MetricMeans(args.importance_sampling_level == "sequence")
 
     def _resolve(self, changes: dict[str, str]) -> None:
@@ -164,11 +163,6 @@ class FilteredGRPOTrainer(GRPOTrainer):
             metrics[best] = math.nan  # the comparison with the best value raises an error for None
         return metrics
 
-    def create_model_card(self, model_name: str | None = None, *args: Any, **kwargs: Any) -> None:
-        super().create_model_card(model_name or Path(self.args.output_dir).name, *args, **kwargs)
-        if self.accelerator.is_main_process:
-            complete_card(Path(self.args.output_dir, "README.md"), self.run, self.state.log_history)
-
     def get_batch_samples(self, *args: Any, **kwargs: Any) -> tuple:
         if self.state.global_step < self.state.max_steps:
             batches: tuple = super().get_batch_samples(*args, **kwargs)
@@ -188,8 +182,9 @@ class FilteredGRPOTrainer(GRPOTrainer):
             self._signature_columns.append(PLACE_COLUMN)
 
     def _get_train_sampler(self, dataset: Any = None) -> Sampler:
-        self._sampler = super()._get_train_sampler(dataset)
-        return build_sampler(self._sampler, self._prompts)
+        sampler: Sampler = super()._get_train_sampler(dataset)
+        self._sampler = sampler
+        return sampler
 
     def _generate_and_score(self, generate: Callable[[list], tuple], prompts: list) -> tuple:
         """Return what TRL generates, and score it at once: TRL asks for rewards only after the passes without gradient."""
@@ -310,14 +305,10 @@ class FilteredGRPOTrainer(GRPOTrainer):
         return self.model.training and self.zero_variance != "keep"
 
     def _remember(self, generation: Generation, prompts: list[int]) -> None:
-        """Record the groups. A selective stream also learns how many completions of each prompt were right."""
         if self._prompts is not None:
             self._prompts.check_ranks()
-        if isinstance(self._prompts, SelectiveStream):
-            self._log_groups(skipped_prompts=self._prompts.skipped)
-            self._prompts.learn(prompts, *generation.groups.count_right())
         step = self.state.global_step + 1
-        self._log_groups(**self._alarm.observe(step, generation.groups))
+        self._alarm.observe(step, generation.groups)
         self._recorder.record(step, generation, self._logs["advantages"])
 
     def _save_rng_state(self, output_dir: str) -> None:
@@ -325,7 +316,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         if self._resampler is not None:
             self._resampler.save(Path(output_dir))
         if self._prompts is not None and self.args.should_save:  # like TRL's own state, on each node if that is set
-            self._prompts.save(Path(output_dir), at_end=math.isclose(self.state.epoch, round(self.state.epoch)))
+            self._prompts.save(Path(output_dir))
 
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
         self._step = resume_order(self._sampler, self.state.epoch, self.args.generation_batch_size)

@@ -29,7 +29,7 @@ UTILITIES = tuple(
 METHODS = tuple(
     "_generate_and_score_completions _get_per_token_logps_and_entropies _get_train_sampler "
     "_load_optimizer_and_scheduler _prepare_inputs _save_rng_state _set_signature_columns_if_needed "
-    "create_model_card get_batch_samples".split()
+    "get_batch_samples".split()
 )
 """Methods of `GRPOTrainer` that this package overrides."""
 
@@ -44,7 +44,6 @@ PARTS = {
     "_generate_and_score_completions": "advantages",
     "_calculate_rewards": "rewards",
     "_get_per_token_logps_and_entropies": "passes",
-    "_get_train_sampler": "order",
 }
 PARTS |= dict.fromkeys(("_compute_loss", "_prepare_inputs", "compute_loss"), "loss")
 """Methods of `GRPOTrainer` that a subclass may change, and the part of the training that each decides."""

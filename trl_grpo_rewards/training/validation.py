@@ -183,24 +183,20 @@ def check_named_options(
 
 def warn_without_outcome(args: FilteredGRPOConfig, reward_funcs: list[Any], name: str) -> None:
     """Warn that an option uses the first reward, of this name, because no reward says which completions are right."""
-    option = "selective=True draws prompts by how many of their completions are right" if args.selective else ""
-    if args.zero_variance_by == "outcome":
-        option = "zero_variance_by='outcome' decides which groups are dead by their right completions"
-    if option and not any(map(is_outcome, reward_funcs)):
+    if args.zero_variance_by == "outcome" and not any(map(is_outcome, reward_funcs)):
         logger.warning(
-            f"{option}, but no reward is registered as an outcome. The first one, '{name}', is used. Set "
-            f"outcome_reward to the reward that says which completions are right, or register that reward with "
-            f"@reward(outcome=True)."
+            f"zero_variance_by='outcome' decides which groups are dead by their right completions, but no reward is "
+            f"registered as an outcome. The first one, '{name}', is used. Set outcome_reward to the reward that says "
+            f"which completions are right, or register that reward with @reward(outcome=True)."
         )
 
 
 def check_prompts(args: FilteredGRPOConfig, dataset: Any, environment_factory: Any = None) -> None:
     """Check that prompts can be drawn from the dataset if an option requires it. An environment may supply them anew."""
     is_new = dataset is None and environment_factory is not None
-    option = f"selective={args.selective}" if args.selective else f"max_resample_rounds={args.max_resample_rounds}"
-    if (args.selective or (args.max_resample_rounds and not is_new)) and not hasattr(dataset, "__len__"):
+    if args.max_resample_rounds and not is_new and not hasattr(dataset, "__len__"):
         raise ValueError(
-            f"{option} requires a dataset that can be indexed, but train_dataset is "
+            f"max_resample_rounds={args.max_resample_rounds} requires a dataset that can be indexed, but train_dataset is "
             f"{'missing' if dataset is None else 'a stream'}. Pass a dataset that is not a stream, or set "
-            f"{'selective=False' if args.selective else 'max_resample_rounds=0'}."
+            f"max_resample_rounds=0."
         )
