@@ -5,24 +5,12 @@ from collections import Counter
 import pytest
 
 from helpers.checks import find_faults, make_problems
-from trl_grpo_rewards import boxed, choice, code, demo, gate, judge, keywords, length, parse, reward, route, tags
+from trl_grpo_rewards import boxed, choice, demo, gate, keywords, length, parse, reward, route, tags
 from trl_grpo_rewards.checks import Form, assert_not_gameable, attacks, check, honest
-from trl_grpo_rewards.checks.completions import (
-    NO_ANSWER,
-    count_words,
-    find_answer_column,
-    has_solution,
-    is_guess,
-    swap_completions,
-    write_completion,
-)
 from trl_grpo_rewards.checks.dry_run import check_dry_run
 from trl_grpo_rewards.checks.gameability import check_attacks
-from trl_grpo_rewards.checks.trials import ANSWERS, ATTACKED_ROWS, TRIED_ROWS, make_trials, take_rows, without_asking
-from trl_grpo_rewards.checks.worthless import FORMLESS, find_expression, make_wrong_answer
-
-
-ASKED = judge(model="none", rubric="Is it right?", base_url="http://localhost:9/v1")
+from trl_grpo_rewards.checks.trials import ANSWERS, ATTACKED_ROWS, TRIED_ROWS, make_trials, take_rows
+from trl_grpo_rewards.checks.worthless import FORMLESS
 
 
 def test_each_branch_of_a_route_has_its_own_form():
@@ -51,66 +39,9 @@ def test_negative_and_repeated_terms_are_no_faults(expression):
     assert rewards(prompts=[data[0]["prompt"]], completions=[text], solution=[data[0]["solution"]]) == [best]
 
 
-@reward(outcome=True)
-def headed(completion: str, title: str) -> float:
-    return float(title in completion)
-
-
-@reward(outcome=True)
-def authored(completion: str, author: str) -> float:
-    return float(author in completion)
-
-
-@reward
-def hinted(completion: str, hint: str) -> float:
-    return float(hint in completion)
-
-
-@reward
-def rounded(completion: str, digits: int, answer: float) -> float:
-    return float(f"{answer:.{digits}f}" in completion)
-
-
-@pytest.mark.parametrize(
-    "rewards, column, guessed",
-    [
-        (headed() + tags("think"), "title", False),  # what the outcome reads
-        (headed() + authored(), "solution", False),
-        (tags("think"), "solution", False),
-        (hinted() + tags("think"), "hint", True),  # the only column that a function of the user's own reads
-        (hinted() + headed(), "title", False),
-        (hinted() + rounded(), "answer", False),  # the usual name
-        (hinted() + hinted(hint="other", name="other"), "solution", False),
-    ],
-    ids=str,
-)
-def test_the_right_answer_is_in_a_column_that_the_rewards_read(rewards, column, guessed):
-    assert find_answer_column(rewards) == column and is_guess(rewards) is guessed
-
-
 def test_the_completion_of_a_row_is_honest_by_itself():
     assert honest(boxed(), {"prompt": "?", "solution": "7", "completion": "seven"}) == "seven"
     assert honest(boxed(), {"prompt": "?", "solution": "2 + 5 = 7\n#### 7"}).startswith("2 + 5 = 7")
-
-
-def test_whether_a_reward_reads_the_solution():
-    assert has_solution(gate(tags("a"), by=boxed()), []) and not has_solution(tags("a") + keywords(any=("b",)), [])
-    solved = {"prompt": "Print 1.", "tests": {"inputs": [""], "outputs": ["1"]}, "solution": "print(1)"}
-    assert has_solution(code(), [solved]) and not has_solution(code(), [{**solved, "solution": None}])
-
-
-def test_the_completion_of_a_row_with_another_answer_is_wrong():
-    rows = [{"solution": solution} for solution in ("1", "1", "2")]
-    assert swap_completions(boxed(), rows, ["a", "b", "c"]) == ["c", "c", "a"]
-    assert swap_completions(boxed(), rows[:2], ["a", "b"]) == [NO_ANSWER] * 2
-
-
-@pytest.mark.parametrize("unit, size", [("tokens", lambda text: len(text) // 3), ("words", count_words), ("chars", len)])  # fmt: skip
-@pytest.mark.parametrize("target", [12, 300])
-def test_a_completion_has_the_length_that_its_form_asks_for(unit, size, target):
-    form = Form(tags=("think",), length=(target, unit))
-    text = write_completion(form, "many words " * 20, "7", lambda text: len(text) // 3)
-    assert target <= size(text) <= target + 24 and text.endswith("</think>\n7")
 
 
 # --- attacks ----------------------------------------------------------------------------------------------------------
@@ -130,10 +61,10 @@ def test_attacks_are_of_the_form_that_the_rewards_want():
 
 
 def test_a_wrong_answer_is_of_the_same_kind():
-    assert [make_wrong_answer([letter], "ABC") for letter in "ABC"] == ["C", "A", "B"]
-    assert make_wrong_answer(["7"], "") == "20" and make_wrong_answer(["x + 1"], "") == make_wrong_answer([], "ABC")
-    made = attacks(choice("ABC"), {"prompt": "Which?", "solution": "B"})
-    assert made["a wrong answer"].endswith("\\boxed{A}") and made["every choice"].endswith("\\boxed{A, B, C}")
+    for rewards, gold, wrong in [(choice("ABC"), "A", "C"), (choice("ABC"), "B", "A"), (boxed(), "7", "20")]:
+        made = attacks(rewards, {"prompt": "Which?", "solution": gold})
+        assert made["a wrong answer"].endswith(f"\\boxed{{{wrong}}}")
+        assert ("every choice" in made) is (gold != "7")
 
 
 @reward(worthless=lambda: {"greeting": "Hello"})
@@ -156,7 +87,7 @@ def test_guesses_are_of_the_same_kind_and_neither_begin_nor_end_with_the_right_o
     ],
 )  # fmt: skip
 def test_the_longest_expression_of_a_question_is_restated(question, expression):
-    assert find_expression(question) == expression
+    assert attacks(boxed(), {"prompt": question})["question restated"].endswith(f"boxed{{{expression}}}")
 
 
 def test_without_a_right_completion_an_attack_with_a_good_form_may_pay():
@@ -179,13 +110,6 @@ def group_size(completions: list[str], completion_ids: list[list[int]]) -> list[
 @reward(batched=True)
 def is_chat(completions: list) -> list[float]:
     return [float(completion == [{"role": "assistant", "content": "4"}]) for completion in completions]
-
-
-def test_terms_that_ask_are_left_out():
-    assert without_asking(boxed() + 0.5 * ASKED) == boxed() and without_asking(ASKED) is None
-    assert without_asking(gate(ASKED, by=boxed())) is None
-    rewards = 2 * boxed() + 0.5 * tags("think")
-    assert without_asking(rewards - ASKED) == rewards
 
 
 SCORED: list[tuple[str, str, str]] = []
@@ -214,24 +138,6 @@ def test_each_example_is_scored_once_by_each_reward_whatever_is_checked(rows):
     SCORED.clear()
     assert_not_gameable(rewards, [*data])
     assert {*Counter(SCORED).values()} == {1}
-
-
-def test_a_trial_has_the_scores_of_each_term_and_the_total():
-    rewards = boxed() + 0.5 * group_size() - tags("a")
-    rows = [
-        {"prompt": "What is 3 + 4?", "solution": solution, "completion": f"\\boxed{{{solution}}}"} for solution in "78"
-    ]
-    made = make_trials(rewards, rows, attacked=1)
-    size = 3 + len(attacks(rewards, rows[0]))  # a row's completions are a group
-    assert made.scores["right"].tolist() == [[1.0, size, 0.0, 1 + size / 2], [1.0, 3.0, 0.0, 2.5]]
-    assert made.scores["wrong"][0].tolist() == [0.0, size, 0.0, size / 2]
-    assert made.scores["helpless"][1].tolist() == [0.0, 3.0, 0.0, 1.5]
-    answered = [
-        dict(zip(ANSWERS, (f"\\boxed{{{one}}}", f"\\boxed{{{other}}}", NO_ANSWER), strict=True))
-        for one, other in ("78", "87")
-    ]
-    assert made.texts == [{**answered[0], **attacks(rewards, rows[0], others=["8"])}, answered[1]]
-    assert made.has_solution and min(made.milliseconds) > 0 and len(made.milliseconds) == 3
 
 
 def test_completions_are_messages_where_prompts_are_and_are_measured_once_by_the_tokenizer():

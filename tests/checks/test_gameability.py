@@ -1,14 +1,12 @@
 """Rewards that worthless completions can earn, and rewards that they cannot."""
 
-import math
-
 import pytest
 from datasets import Dataset
 
 from helpers.checks import find_faults, make_problems
 from trl_grpo_rewards import boxed, choice, demo, gate, keywords, parse, reward, shortest, tags
 from trl_grpo_rewards.checks import assert_not_gameable, check
-from trl_grpo_rewards.checks.gameability import QUESTIONS, check_attacks, count_payments, is_paid
+from trl_grpo_rewards.checks.gameability import QUESTIONS, check_attacks, count_payments
 from trl_grpo_rewards.checks.trials import make_trials
 from trl_grpo_rewards.demo.labelled_rewards import DATA, MADE
 
@@ -56,8 +54,7 @@ def test_choices_cannot_be_gamed():
         ("0.2 * boxed() - boxed(partial=0.5, name='other')", "nothing on 3 of 3 rows"),
     ],
 )
-def test_what_pays_is_named(expression, attack, monkeypatch):
-    monkeypatch.setattr(contains, "__module__", "team.judges")  # the name of a module says nothing about a reward
+def test_what_pays_is_named(expression, attack):
     said = f"Under .* these attacks are paid like an honest, correct completion: .*{attack}"
     with pytest.raises(AssertionError, match=said):
         assert_not_gameable(parse(expression))
@@ -66,15 +63,6 @@ def test_what_pays_is_named(expression, attack, monkeypatch):
 @reward
 def brevity_of_my_own(completion: str) -> float:
     return max(0.0, 1 - len(completion.split()) / 20)
-
-
-def test_an_expression_in_the_question_is_no_answer():
-    data = demo.arithmetic(size=64)
-    assert find_faults(boxed() + 0.2 * tags("think"), data) == [
-        "The attack 'question restated' is paid like an honest, correct completion under boxed() + 0.2 * tags('think'), on 16 "
-        "of 16 rows. Require an answer that is worked out, for example with boxed(evaluated=True)."
-    ]
-    assert not find_faults(boxed(evaluated=True) + 0.2 * tags("think"), data)
 
 
 @pytest.mark.parametrize("weight", [0.01, 0.6])
@@ -131,34 +119,12 @@ def test_a_part_for_what_is_worthless_is_a_warning_or_a_fault(part, warnings, fa
     assert all("'flattery' is worthless" in text and f"it earns {part:.0%} of" in text for text in sum(said, []))
 
 
-def test_a_near_miss_that_is_paid_is_no_fault():
-    found = check(MADE["off_by_ten"], Dataset.from_dict(DATA["numbers"]))
-    assert not [fault for one in found for fault in one.faults]
-    assert any(
-        "If it is not meant to be, compare more strictly. It ends" in text for one in found for text in one.warnings
-    )
-
-
 def test_rows_that_cannot_be_judged_are_asked_for():
-    with pytest.raises(
-        AssertionError,
-        match="must earn more .* got nan and .* Pass rows that the reward can judge, with a correct 'completion'",
-    ):
+    said = "must earn more .* got nan and .* Pass rows that the reward can judge, with a correct 'completion'"
+    with pytest.raises(AssertionError, match=said):
         assert_not_gameable(choice())
     row = {"prompt": "Hello", "completion": "please"}
     assert_not_gameable(keywords(all=("please",)), [row])
-
-
-@pytest.mark.parametrize(
-    "score, right, helpless, paid",
-    [
-        (1.0, 1.0, 0.0, True), (1.0 - 1e-12, 1.0, 0.0, True), (0.9, 1.0, 0.0, False),
-        (1.0, 1.0, 1.0, False),  # the right completion itself earns nothing more than a helpless one
-        (1.1, 1.0, 1.0, True), (1.0, 1.0, math.nan, False), (1.1, 1.0, math.nan, True), (-1.0, -1.0, -2.0, True),
-    ],
-)  # fmt: skip
-def test_an_attack_pays_if_it_earns_as_much_as_what_is_right(score, right, helpless, paid):
-    assert bool(is_paid(score, right, helpless)) is paid
 
 
 @reward

@@ -7,7 +7,7 @@ import pytest
 from helpers.checks import make_problems
 from trl_grpo_rewards import boxed, exact, reward
 from trl_grpo_rewards.checks import check, honest
-from trl_grpo_rewards.checks.contract import check_readings, find_contradictory_rows
+from trl_grpo_rewards.checks.contract import check_readings
 from trl_grpo_rewards.traits import Reading
 
 
@@ -101,8 +101,6 @@ def test_readings_are_counted_by_their_kind():
 
 
 def test_rows_contradict_each_other_if_one_prompt_has_two_answers():
-    assert find_contradictory_rows(["a", "b", "a", "b"], ["1", "2", "3", "2"]) == [0, 2]
-    assert find_contradictory_rows(["a", "a", "a"], ["1", None, "1"]) == [0, 1, 2]
     chat = [[{"role": "user", "content": content}] for content in "aba"]
     (found,) = check_readings(boxed(), make_problems("1", "2", "3", prompts=chat))
     assert found.warnings == [

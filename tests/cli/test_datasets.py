@@ -8,7 +8,7 @@ import pytest
 from datasets import Dataset, DatasetDict
 
 from trl_grpo_rewards import boxed
-from trl_grpo_rewards.cli.datasets import JobArguments, read_options
+from trl_grpo_rewards.cli.datasets import JobArguments
 from trl_grpo_rewards.cli.datasets import load_problems as load_job
 
 
@@ -42,18 +42,11 @@ def test_a_bundled_dataset_is_made_by_its_name_and_options():
     train, test = load_problems("demo.requests", dataset_config="size=30", eval_prompts=4, system_prompt="Be brief.")
     assert (len(train), len(test)) == (30, 4) and len(train[0]["prompt"]) == 2
     assert len(load_problems("demo.programs", eval_prompts=4)[1]) == 4
-    with pytest.raises(ValueError, match="takes the options size, seed, kinds; got length. Change --dataset_config"):
-        load_problems("demo.arithmetic", dataset_config="length=3")
-
-
-def test_options_are_read_from_one_text():
-    many = {"size": 10, "seed": 7, "level": "hard", "share": 0.5, "shuffle": False}
-    assert read_options(None) == {} and read_options("size=10, seed=7,level=hard,share=0.5,shuffle=false") == many
-    for text in ("size", "=3", "size=3,,"):
-        with pytest.raises(
-            ValueError, match="must be options with values.*Write, for example, --dataset_config size="
-        ):
-            read_options(text)
+    written = "must be options with values.*Write, for example, --dataset_config size="
+    unknown = "takes the options size, seed, kinds; got length. Change --dataset_config"
+    for text, said in [("size", written), ("=3", written), ("size=3,,", written), ("length=3", unknown)]:
+        with pytest.raises(ValueError, match=said):
+            load_problems("demo.arithmetic", dataset_config=text)
 
 
 def test_files_become_conversations_with_a_solution(jsonl):

@@ -116,21 +116,15 @@ def test_a_judge_without_key_or_server_is_a_fault(command, monkeypatch, judge, s
 
 @pytest.mark.slow
 def test_a_reward_that_raises_is_one_sentence(command, problems, tmp_path):
-    raised = (
-        r"Reward broken\(\) raised ZeroDivisionError: division by zero \(.*my_rewards.py, line 6\). Correct the reward"
-    )
-    checked = command("check", "--import", "my_rewards", "--rewards", "boxed(evaluated=True) + broken()")
-    assert checked.returncode == 1 and "Traceback" not in checked.stderr
-    assert re.search(f"fault: {raised}", " ".join(checked.stdout.split())) and "1 fault found." in checked.stdout
-    (tmp_path / "my_rewards.py").rename(tmp_path / "mine_later.py")  # a module is imported once
     small = ["--per_device_train_batch_size", 32, "--max_steps", 2, "--eval_prompts", 0, "--output_dir", "out"]
-    later = ["--import", "mine_later", "--rewards", "boxed(evaluated=True) + fragile()"]
+    later = ["--import", "my_rewards", "--rewards", "boxed(evaluated=True) + fragile()"]
     trained = last_line(command("train", *later, *small), code=1)
-    assert re.match(r"Reward fragile\(\) raised KeyError: 0 \(.*mine_later.py, line 10\)", trained)
-    (tmp_path / "mine_later.py").rename(tmp_path / "mine_scored.py")
+    assert re.match(r"Reward fragile\(\) raised KeyError: 0 \(.*my_rewards.py, line 10\)", trained)
+    (tmp_path / "my_rewards.py").rename(tmp_path / "mine_scored.py")  # a module is imported once
     (tmp_path / "rows.jsonl").write_text('{"prompt": "2 + 2?", "completion": "4", "solution": "4"}\n')
-    scored = command("score", "broken()", "rows.jsonl", "--import", "mine_scored")
-    assert re.match(raised.replace("my_rewards", "mine_scored"), last_line(scored, code=1))
+    scored = last_line(command("score", "broken()", "rows.jsonl", "--import", "mine_scored"), code=1)
+    raised = r"Reward broken\(\) raised ZeroDivisionError: division by zero \(.*mine_scored.py, line 6\). Correct the"
+    assert re.match(raised, scored)
 
 
 def test_text_that_the_output_cannot_hold_is_escaped(tmp_path):

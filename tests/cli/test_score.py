@@ -294,21 +294,6 @@ def test_rewards_without_a_score_are_null_in_json():
     assert "  -  100.0%" in summarize(tally_of(last_number(), group("-", "-")))
 
 
-@reward
-def first_number(completion: str) -> float:
-    return float(completion.split()[0])
-
-
-def test_details_are_whole():
-    totals = ["0.3123", "0.8123", "1.1234", *["1.5123"] * 5]
-    rewards = first_number(name="accuracy") + 0.5 * keywords(any=("none",), name="format")
-    groups = [group(*totals, accuracy=[0.0] * 8) for _ in range(20)]
-    shown, full = (summarize(tally_of(rewards, *groups), one) for one in (False, True))
-    assert full.count("  0.3123: 12.5%, 0.8123: 12.5%, 1.123: 12.5%, 1.512: 62.5%") == 2 and shown.count("12.5%,") == 6
-    assert shown.endswith("\n\n--details shows the table and all examples in full.") and "--details" not in full
-    assert "q " * 59 in full and "..." not in full
-
-
 def test_the_summary_fits_a_screen_whatever_was_written():
     rewards = last_number() + keywords(any=("7",), name="a_reward_with_a_long_name")
     groups = [group(HOSTILE, f"x {place}", "y 8", "z 9") for place in range(20)]

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
-from trl import GRPOConfig, GRPOTrainer
 
 from helpers.paths import SCRIPTS
-from trl_grpo_rewards import FilteredGRPOTrainer, boxed, code, demo, instructions, tags
+from trl_grpo_rewards import boxed, code, demo, instructions, tags
 from trl_grpo_rewards.demo import (
     NUMBERS,
     SUBJECTS,
@@ -20,9 +19,6 @@ from trl_grpo_rewards.demo import (
     write_program,
     write_tests,
 )
-
-
-CALL = '<think>1+2</think><tool_call>{"name": "add", "arguments": {"a": 1, "b": 2}}</tool_call>'
 
 
 def test_problems_are_sums_of_one_to_three_digits_all_different():
@@ -109,61 +105,6 @@ def test_padded_heads_give_the_same_model():
     with torch.no_grad():
         before, after = model(input_ids=ids).logits, padded(input_ids=ids).logits
     assert padded.config.head_dim == 32 and torch.allclose(before, after, atol=1e-5 * float(before.abs().max()))
-
-
-@pytest.fixture(scope="module")
-def caller(tmp_path_factory):
-    """The bundled model, trained to answer two problems with a call."""
-    folder, tokenizer = tmp_path_factory.mktemp("caller"), AutoTokenizer.from_pretrained(demo.MODEL)
-    model = AutoModelForCausalLM.from_pretrained(demo.MODEL, dtype="float32")
-    chats = [
-        tokenizer.apply_chat_template(prompt, tools=[add], add_generation_prompt=True, tokenize=False)
-        for prompt in demo.arithmetic(size=2)["prompt"]
-    ]
-    batch = tokenizer([chat + CALL + tokenizer.eos_token for chat in chats], return_tensors="pt", padding=True)
-    labels = batch["input_ids"].clone()
-    labels[:, : -len(CALL) - 1] = -100
-    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
-    for _ in range(100):
-        model(**batch, labels=labels).loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return str(folder)
-
-
-def add(a: int, b: int) -> int:
-    """
-    Add two numbers.
-
-    Args:
-        a: The first number.
-        b: The second number.
-    """
-    called.append((a, b))
-    return a + b
-
-
-called = []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("cls", [GRPOTrainer, FilteredGRPOTrainer])
-def test_the_model_trains_with_tools(caller, config, cls):
-    called.clear()
-    options = {"max_completion_length": 256, "max_tool_calling_iterations": 1, "temperature": 0.1}
-    args = config(GRPOConfig, **options) if cls is GRPOTrainer else config(**options)
-    answers = []
-
-    def seen(completions, **_):
-        answers.extend(completions)
-        return [float(index % 2) for index in range(len(completions))]
-
-    trainer = cls(caller, [seen], args=args, train_dataset=demo.arithmetic(size=2), tools=[add])
-    trainer.train()
-    assert called == [(1, 2)] * 8 and trainer.state.log_history[0]["tools/call_frequency"] == 1.0
-    assert all(call["content"] == "<think>1+2</think>" and tool["content"] == "3" for call, tool, *_ in answers)
 
 
 # --- programs and requests: splits, seeds, and that what they ask for can be done and is checked ----------------------
