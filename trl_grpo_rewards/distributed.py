@@ -86,11 +86,7 @@ def rank_index() -> int:
     return distributed.get_rank()
 
 
-CPU_QUOTA_FILES = [
-    ["/sys/fs/cgroup/cpu.max"],
-    ["/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "/sys/fs/cgroup/cpu/cpu.cfs_period_us"],
-]
-"""Files in which Linux gives the CPU quota of a container, for both versions of control groups."""
+CPU_QUOTA = Path("/sys/fs/cgroup/cpu.max")  # in which Linux gives the CPU quota of a container
 
 
 def count_workers() -> int:
@@ -102,8 +98,7 @@ def count_workers() -> int:
 def count_cores() -> int:
     """Return how many cores this process may use, by its affinity and its container's quota if they are known."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    for files in CPU_QUOTA_FILES:
-        with contextlib.suppress(OSError, ValueError):  # "max 100000" and -1 mean that there is no quota
-            quota, period = map(int, " ".join(Path(file).read_text() for file in files).split())
-            count = min(count, max(1, quota // period)) if quota > 0 else count
+    with contextlib.suppress(OSError, ValueError):  # "max 100000" means that there is no quota
+        quota, period = map(int, CPU_QUOTA.read_text().split())
+        count = min(count, max(1, quota // period))
     return count

@@ -102,9 +102,7 @@ def test_judge_is_not_asked_about_nothing(server):
         ({"reply": "Nice! <think> well\nScore: 9"}, "within its reasoning"),
         ({"reply": ""}, "empty"),
         ({"reply": "Score: 1", "finish": "length"}, "cut off"), ({"reply": "[1]"}, "no verdict"),
-        ({"reply": "Score: 7/100"}, "must be out of 10.0; got a score out of 100"),
-        ({"reply": "Score: 2\nScore: 10"}, "no verdict"),
-        ({"reply": "Score: seven"}, "no verdict"),
+        ({"reply": "Fine.\nScore: 7"}, "no verdict"),
         ({"reply": '{"a": ' * 100_000}, "no verdict"),
         ({"reply": '{"score": 2, "score": 10}'}, "no verdict"),
         ({"reply": 'bad: {"score": 1}\n{"score": 10}'}, "no verdict"),
@@ -134,8 +132,8 @@ def test_judge_takes_only_a_clear_verdict(server, script, reason):
         '{"reason": "It has no <think> tag", "score": 7}',
         '<think>Is {"score": 2} right?</think>\n```json\n{"score": 7, "reason": "x"}\n```',
         'Good.\n{"reason": "fine",\n "score": 7}', 'so</think> {"score": 7.0}',
-        "It could be shorter.\n**Score: 7/10**", 'Fine.\n{"score": 7, "reason": "it has a {"}',
-        '[THINK]well[/THINK]\n{"score": 7}', "Final score = 7.0/10",
+        'Fine.\n{"score": 7, "reason": "it has a {"}',
+        '[THINK]well[/THINK]\n{"score": 7}',
     ],
 )  # fmt: skip
 def test_judge_reads_a_verdict_in_any_dress(server, reply):

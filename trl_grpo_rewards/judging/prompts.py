@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 import secrets
 import unicodedata
 from collections.abc import Mapping
@@ -22,11 +21,6 @@ OPENERS = (
     "respuesta",
 )
 """Phrases without content that judges were found to reward; see https://huggingface.co/papers/2507.08794."""
-
-SCORE_LINE = re.compile(r"(?:final )?score *[:=] *(-?\d+(?:\.\d+)?)(?: */ *(\d+(?:\.\d+)?))?\.?", re.IGNORECASE)
-"""A verdict in words, on a line of its own."""
-
-MARKUP = " *#_>"  # characters around a line that do not belong to it
 
 
 @dataclass(frozen=True)
@@ -73,25 +67,12 @@ def build_object_schema(properties: dict[str, Any]) -> dict[str, Any]:
 def build_prompt(
     texts: Mapping[str, str | None], heading: str, task: str, reply: str, **verdict: Any
 ) -> GradingPrompt:
-    """Build a prompt from labelled texts, of which None is left out, and the fields of its verdict."""
-    shown = tuple((label, defuse(text)) for label, text in texts.items() if text is not None)
+    """Build a prompt from labelled texts, without lone surrogates, which cannot be sent, and the fields of its verdict."""
+    whole = {label: text.encode(errors="replace").decode() for label, text in texts.items() if text is not None}
     graded = "answers" if "answer 1" in texts else "answer"
     compare = f"Compare the {graded} with the reference, which is right. " if texts["reference"] is not None else ""
     end = f'Reply with one JSON object and nothing else: {{"reason": "one sentence", {reply}}}'
-    return GradingPrompt(shown, f"{heading}{compare}{task} {end}", **verdict)
-
-
-def defuse(text: str) -> str:
-    """Return a text as a judge may see it. A verdict in its last line, which a judge might repeat, is shown as a quote."""
-    before, last = split_last_line(text)
-    quoted = f"{before}> {last}" if SCORE_LINE.fullmatch(last) else text
-    return quoted.encode(errors="replace").decode()  # a lone surrogate cannot be sent
-
-
-def split_last_line(text: str) -> tuple[str, str]:
-    """Return what stands before the last line that is not empty, and this line without markup."""
-    before, end, last = text.rstrip(f"{MARKUP}\n\r\t").rpartition("\n")
-    return before + end, last.strip(MARKUP)
+    return GradingPrompt(tuple(whole.items()), f"{heading}{compare}{task} {end}", **verdict)
 
 
 def is_trivial(answer: str) -> bool:

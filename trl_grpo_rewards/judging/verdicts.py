@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..texts import REASONING_MARKS, reject_duplicates
-from .prompts import MARKUP, SCORE_LINE, GradingPrompt, split_last_line
+from .prompts import GradingPrompt
 
 
 @dataclass
@@ -51,7 +51,7 @@ class TruncatedReply(UnreadableReply):
 
 
 def read_verdict(reply: str, prompt: GradingPrompt) -> dict[str, Any]:
-    """Return the one JSON object that a reply ends with, or a last line `Score: 7`, unless it quotes a graded text."""
+    """Return the one JSON object that a reply ends with, unless it quotes a graded text."""
     text = drop_reasoning(reply.strip())
     if (found := parse_object(whole := drop_code_fence(text))) is not None:
         refuse_quote(whole, prompt)
@@ -62,12 +62,6 @@ def read_verdict(reply: str, prompt: GradingPrompt) -> dict[str, Any]:
         if (found := parse_object(candidate)) is not None and not VERDICT_KEY.search(before):
             refuse_quote(candidate, prompt)
             return found
-    *lines, last = [line.strip(MARKUP) for line in text.splitlines()]
-    score = SCORE_LINE.fullmatch(last)
-    if score and not any(SCORE_LINE.fullmatch(line) for line in lines):
-        if any(last == split_last_line(graded)[1] for _, graded in prompt.texts):
-            raise QuotedReply(f"the reply repeats the last line of the graded text: {last[:200]!r}")
-        return {"score": float(score[1]), "of": score[2] and float(score[2]), "reason": "\n".join(lines).strip()}
     raise UnreadableReply(f"the reply contains no verdict: {text[:200]!r}")
 
 
@@ -109,10 +103,6 @@ def read_values(verdict: dict[str, Any], prompt: GradingPrompt) -> dict[str, Any
     """Return the values that a prompt asks for by their names: scores as shares of the scale, or true and false."""
     given = verdict.get(prompt.field)
     if not prompt.names:
-        if prompt.scale and verdict.get("of") not in (None, prompt.scale[1]):
-            raise UnreadableReply(
-                f"the score must be out of {prompt.scale[1]!r}; got a score out of {verdict['of']:g}"
-            )
         return {prompt.field: read_value(given, prompt.scale)}
     if not isinstance(given, dict) or {*given} != {*prompt.names}:
         names = ", ".join(prompt.names)
