@@ -83,16 +83,17 @@ def main(arguments: Sequence[str]) -> None:
             peft_config=get_peft_config(model),
         )
     trainer.run["job"] = asdict(job)
-    evaluation = BeforeAndAfter(trainer)
+    evaluation, progress = BeforeAndAfter(trainer), RewardProgress()
     if training.group_records:
         trainer.add_callback(ReportWriter())
     if eval_dataset is not None:
         trainer.add_callback(evaluation)  # before the bar, so that the bar measures steps only
     if not training.disable_tqdm:
         trainer.remove_callback(ProgressCallback)
-        trainer.add_callback(RewardProgress)
+        trainer.add_callback(progress)
     with (
         exit_on(CheckpointMismatch),  # and a reward that raises an error
+        contextlib.closing(progress),
         end_when_interrupted(trainer),
         logging_redirect_tqdm([logging.getLogger("trl_grpo_rewards")]),  # warnings above the bar, not behind it
     ):
@@ -258,3 +259,8 @@ class RewardProgress(ProgressCallback):
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
         if self.training_bar is not None and "reward" in (logs or {}):
             self.training_bar.set_postfix(reward=logs["reward"], dead=logs.get("groups/dead"))
+
+    def close(self) -> None:
+        """Close the bar of a run that an error or an interrupt has ended."""
+        if self.training_bar is not None:
+            self.training_bar.close()
