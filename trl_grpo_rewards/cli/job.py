@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from pathlib import Path
 from shlex import quote
 from typing import Any
 
@@ -173,13 +172,10 @@ def load_tokenizer(
     try:
         trusted = any(getattr(options, "trust_remote_code", False) for options in (model, training))  # TRL moved it
         given = {"revision": model.model_revision, "trust_remote_code": trusted}
-        tokenizer, shape = (one.from_pretrained(name, **given) for one in (AutoTokenizer, AutoConfig))
+        shape, tokenizer = (one.from_pretrained(name, **given) for one in (AutoConfig, AutoTokenizer))
     except (OSError, ValueError) as error:
-        reason = str(error).splitlines()[0].rstrip(".: ")
-        if (Path(name).is_dir() or name.startswith((".", "/", "~"))) and not (Path(name) / "config.json").exists():
-            reason = "there is no config.json in this folder"
         raise ValueError(
-            f"The tokenizer of the model {name!r} cannot be loaded: {reason}. Give the name of a model on the hub or the "
-            f"folder of a model: --model_name_or_path."
+            f"The tokenizer of the model {name!r} cannot be loaded: {str(error).splitlines()[0].rstrip('.: ')}. Give the "
+            f"name of a model on the hub, or a folder with a config.json: --model_name_or_path."
         ) from None
     return tokenizer, shape

@@ -58,40 +58,24 @@ def describe_report(runs: Sequence[dict[str, Any]], page: Path) -> dict[str, Any
 
 
 def summarize_report(report: dict[str, Any]) -> str:
-    """Return a table of how the run changed, or of the ends of several runs, and their warnings."""
-    runs, (run, *others) = report["runs"], report["runs"]
-    long = [one["is_long_enough_for_warnings"] for one in runs]
-    part = "tenth of the steps" if any(long) else "step"
-    if others:
-        lines = show([(one["name"], list_facts(one) | list_values(one, "end")) for one in runs], "at the end")
-        lines += ["", f"the means over the last {part}"]
-    else:
-        lines = [*show([(place, list_values(run, place)) for place in ("start", "end")], run["name"]), ""]
-        lines += [", ".join(f"{name}: {fact}" for name, fact in list_facts(run).items())]
-        lines += [f"start and end: the means over the first and the last {part}"]
-    names = [f" of {one['name']}" * bool(others) for one in runs]
-    warnings = [f"warning{name}: {text}" for name, one in zip(names, runs, strict=True) for text in one["warnings"]]
+    """Return a table of how each run changed, and the warnings of all."""
+    runs, lines = report["runs"], []
+    for run in runs:
+        forms = [(one, ".1%" if one["is_share"] else ".3f") for one in run["changes"]]
+        rows = [[one["name"], f"{one['start']:{form}}", f"{one['end']:{form}}"] for one, form in forms]
+        lines += console.format_table([[run["name"], "start", "end"], *rows], "<>>")
+        size = f" x {run['group_size']}" if run["group_size"] else ""
+        groups = f", groups: {run['groups']:,}{size}" if run["groups"] else ""
+        lines += ["", f"steps: {run['first_step']}-{run['last_step']}{groups}", ""]
+    is_long = all(one["is_long_enough_for_warnings"] for one in runs)
+    lines.append(
+        f"start and end: the means over the first and the last {'tenth of the steps' if is_long else 'steps'}"
+    )
+    warnings = [f"warning of {one['name']}: {text}" for one in runs for text in one["warnings"]]
     lines += ["", *console.format_texts(warnings, "the report"), *[""] * bool(warnings)]
     verdict = console.count(len(warnings), "warning") if warnings else "No warnings"
-    if not all(long):
-        verdict += f"; {'some runs are' if others else 'the run is'} too short for most checks"
+    if not is_long:
+        verdict += f"; {'some runs are' if len(runs) > 1 else 'the run is'} too short for most checks"
     if advice := next((one["advice"] for one in runs if one["advice"]), ""):
         verdict += f".\nWith group records, the report also shows every group: {advice}"
     return "\n".join([*lines, f"{verdict.rstrip('.')}.", f"The report is in {report['page']}."])
-
-
-def show(columns: Sequence[tuple[str, dict[str, str]]], title: str) -> list[str]:
-    """Return the lines of a table with a row for each value by its name."""
-    names = dict.fromkeys(name for _, values in columns for name in values)
-    rows = [[name, *(values.get(name, "-") for _, values in columns)] for name in names]
-    return console.format_table([[title, *(head for head, _ in columns)], *rows], "<" + ">" * len(columns))
-
-
-def list_facts(run: dict[str, Any]) -> dict[str, str]:
-    size = f" x {run['group_size']}" if run["group_size"] else ""
-    groups = {"groups": f"{run['groups']:,}{size}"} if run["groups"] else {}
-    return {"steps": f"{run['first_step']}-{run['last_step']}", **groups}
-
-
-def list_values(run: dict[str, Any], place: str) -> dict[str, str]:
-    return {one["name"]: f"{one[place]:{'.1%' if one['is_share'] else '.3f'}}" for one in run["changes"]}
