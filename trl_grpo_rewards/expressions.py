@@ -20,7 +20,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 from .batch import Batch
 from .distributed import gather_and_score_groups
-from .scores import Score, ScoreTable, to_code, to_float
+from .scores import Score, ScoreTable, to_float
 
 
 Result = TypeVar("Result")
@@ -241,9 +241,6 @@ class Reward(ABC):
 
     def __repr__(self) -> str:
         return str(self)
-
-    def _repr_html_(self) -> str:
-        return to_code(str(self))
 
 
 class AwaitedInLoop(functools.partial[Any]):

@@ -34,24 +34,10 @@ BOUNDS: dict[type, tuple[str, Callable[[Any, Any], bool]]] = {
 @dataclass(frozen=True, repr=False)
 class Column:
     """
-    An option that each row has its own value of, made by [`column`].
-
-    Args:
-        name (`str`):
-            Name of the dataset column with the values.
-    """
-
-    name: str
-
-    def __repr__(self) -> str:
-        return f"column({self.name!r})"
-
-
-def column(name: str) -> Column:
-    """
     Say that an option is read from a dataset column, so that each row has its own value.
 
-    A reward accepts a column for an option if the type of the option includes it, such as the rubric of [`judge`].
+    A reward accepts a column for an option if the type of the option includes `Column`, such as the rubric of [`judge`].
+    It is written as `column("name")`.
 
     Args:
         name (`str`):
@@ -70,7 +56,17 @@ def column(name: str) -> Column:
 
     ```
     """
-    return Column(check_column(name, "The argument of column()", "Name the column: column('rubric')."))
+
+    name: str
+
+    def __post_init__(self) -> None:
+        check_column(self.name, "The argument of column()", "Name the column: column('rubric').")
+
+    def __repr__(self) -> str:
+        return f"column({self.name!r})"
+
+
+column = Column
 
 
 def check_column(name: Any, what: str, remedy: str) -> str:

@@ -4,7 +4,6 @@ import functools
 import math
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from html import escape
 from typing import Any, TypeAlias
 
 from .texts import completion_text
@@ -15,7 +14,6 @@ Score: TypeAlias = float | None
 
 MAX_ROWS = 50  # largest number of rows that a notebook shows
 MAX_CHARACTERS = 2000  # largest number of characters of a completion that a notebook shows
-CODE = '<code class="tex2jax_ignore mathjax_ignore" style="white-space: pre-wrap">'  # notebooks would typeset `$...$`
 
 
 def read_scores(returned: Any, reward: str, size: int, *, is_finite: bool = True) -> list[Score]:
@@ -133,12 +131,12 @@ class ScoreTable:
         return "\n\n".join([self.expression, *map(make_visible, blocks)])
 
     def _repr_html_(self) -> str:
-        titles, *rows = self.list_rows()
-        head = "".join(f"<th>{to_code(title)}</th>" for title in titles)
-        body = "".join(f"<tr>{''.join(f'<td>{to_code(cell)}</td>' for cell in row)}</tr>" for row in rows[:MAX_ROWS])
-        left = len(rows) - MAX_ROWS
-        more = f"<p>{left:,} more rows are not shown.</p>" if left > 0 else ""
-        return f"{to_code(self.expression)}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+        import pandas  # slow to import
+
+        titles, *rows = ([make_visible(cell[:MAX_CHARACTERS]) for cell in row] for row in self.list_rows())
+        with pandas.option_context("display.html.use_mathjax", False):  # notebooks would typeset `$...$`
+            frame = pandas.DataFrame(rows, columns=titles)
+            return str(frame.to_html(max_rows=MAX_ROWS, show_dimensions=len(rows) > MAX_ROWS))
 
 
 def format_score(score: Score) -> str:
@@ -150,10 +148,3 @@ def make_visible(text: str) -> str:
     return "".join(
         char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode() for char in text
     )
-
-
-def to_code(text: str) -> str:
-    """Return HTML that shows the text unchanged. A long text is cut, and says so."""
-    left = len(text) - MAX_CHARACTERS
-    more = f" <em>({left:,} more characters)</em>" if left > 0 else ""
-    return f"{CODE}{escape(make_visible(text[:MAX_CHARACTERS]))}</code>{more}"

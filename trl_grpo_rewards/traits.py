@@ -171,16 +171,6 @@ class Traits(TypedDict, total=False):
 
 TYPES = get_type_hints(Traits)
 
-EXAMPLES = {
-    "outcome": "True",
-    "asks": "True",
-    "form": "lambda: Form(tags=('think',))",
-    "worthless": "lambda: {'empty': ''}",
-    "lengths": "lambda: {'max_tokens': 100}",
-    "reads": "{'solution': read_solutions}",
-}
-"""How a trait is declared. The others are functions of the options, too."""
-
 
 def check_trait(trait: str, value: Any, is_result: bool = False) -> None:
     """Check the type of what is declared for a trait, or of what a declared function returns."""
@@ -190,5 +180,5 @@ def check_trait(trait: str, value: Any, is_result: bool = False) -> None:
     if not has_type(value, expected):
         raise TypeError(
             f"The trait {trait!r} must {'return a value' if is_result else 'be'} of the type {format_annotation(expected)}; got "
-            f"{value!r}. Write, for example, @reward({trait}={EXAMPLES.get(trait, 'lambda: ...')})."
+            f"{value!r}. help(reward) says what each trait means."
         )
