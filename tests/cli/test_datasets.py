@@ -88,7 +88,7 @@ def test_a_folder_of_files_and_conversations_are_read_as_they_are(tmp_path):
         ({"name": "mixed"}, "files of one kind, but 'mixed' has 'a.jsonl' and 'b.csv', and .* such as --data_files mixed/a.jsonl"),
         ({"name": "broken.jsonl"}, "The files broken.jsonl cannot be read as json: line 1 of broken.jsonl is not JSON: .* Correct the files"),
         ({"name": "rows.dat"}, "known by its ending, but 'rows.dat' has none of .csv, .tsv, .* Save it in one of these formats, or correct its ending"),
-        ({"name": None, "dataset_config": "main"}, "dataset_config=main needs a dataset_name, but none is set. Set --dataset_name to the dataset"),
+        ({"name": None, "dataset_config": "main"}, "must be options with values, joined by commas; got 'main'. .* For another dataset, set --dataset_name"),
         ({"data_files": ["missing.jsonl"]}, "There is no file 'missing.jsonl' in .* Correct --data_files"),
         ({"data_files": ["empty.jsonl"]}, "empty.jsonl has no rows. Add prompts"),
         ({"prompt_column": "prompt"}, "no column 'prompt' to read prompts from; the dataset has 'question', 'answer'. Name the column: --prompt_column question"),

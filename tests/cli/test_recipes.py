@@ -82,7 +82,7 @@ def test_a_recipe_acts_only_as_far_as_the_command_line_allows(recipe, does, reme
 
 
 @pytest.mark.parametrize(
-    "recipe, problem", [("[" * 20_000, "nested too deeply"), (f"seed: {'9' * 5000}", "Exceeds the limit")]
+    "recipe, problem", [("[" * 20_000, "recursion depth"), (f"seed: {'9' * 5000}", "Exceeds the limit")]
 )
 def test_a_recipe_that_cannot_be_read_is_one_sentence(recipe, problem, tmp_path, command):
     (tmp_path / "it.yaml").write_text(recipe)

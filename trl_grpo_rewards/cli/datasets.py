@@ -60,10 +60,6 @@ def load_problems(
 ) -> tuple[Dataset, Dataset | None]:
     """Return problems for training and held-out ones. Without a test split, at most a tenth of the rows is held out."""
     name, files = name_format(job.dataset_name, job.data_files)
-    if name is None and job.dataset_config:
-        raise ValueError(
-            f"dataset_config={job.dataset_config} needs a dataset_name, but none is set. Set --dataset_name to the dataset."
-        )
     if name is None or name in BUNDLED:
         make = BUNDLED[name or "demo.arithmetic"]
         train, test = make_problems(make, read_options(job.dataset_config), job.eval_prompts)
@@ -87,8 +83,8 @@ def read_options(text: str | None) -> dict[str, Any]:
         options = {"": None}
     if None in [*options, *options.values()]:
         raise ValueError(
-            f"The configuration of this dataset must be options with values, joined by commas; got {text!r}. "
-            f"Write, for example, --dataset_config size=1000,seed=7."
+            f"The configuration of a bundled dataset must be options with values, joined by commas; got {text!r}. Write, for "
+            f"example, --dataset_config size=1000,seed=7. For another dataset, set --dataset_name."
         )
     return options
 
@@ -157,10 +153,7 @@ def split_dataset(data: DatasetDict, name: str, job: JobArguments, least_rows: i
         raise ValueError(
             f"Training needs prompts, but the split {train!r} of {name!r} has no rows. Add prompts to its files."
         )
-    for split in {
-        train: rows,
-        **({test: data[test]} if size and test in data else {}),
-    }:  # with the numbers of the file
+    for split in dict.fromkeys([train, test] if size and test in data else [train]):  # with the numbers of the file
         large = find_large_cells(data[split], job.prompt_column, job.solution_column)
         for fault in chain(large, find_prompt_faults(data[split], job.prompt_column)):
             raise fault if len(data) == 1 else ValueError(f"The split {split!r} cannot be used. {fault}")

@@ -56,15 +56,15 @@ def find_recipe(name: str) -> Path:
 def check_trust(name: str, recipe: Mapping[str, Any], given: Mapping[str, Any]) -> None:
     """Raise `ValueError` if a recipe does more than set options, unless what is given on the command line allows it."""
     listed = [] if "import_modules" in given else recipe.get("import_modules") or []
-    modules = [listed] if isinstance(listed, str) else listed
-    does = [f"imports {', '.join(map(str, modules))}"] if modules else []
+    modules = [*map(str, [listed] if isinstance(listed, str) else listed)]
+    imports = [f"imports {', '.join(modules)}"] if modules else []
+    others = []
     if any("trust_remote_code" in (option if value else "") + str(value) for option, value in recipe.items()):
-        does.append("sets trust_remote_code")
+        others.append("sets trust_remote_code")
     if variables := recipe.get("env"):
-        does.append(f"sets the environment variables {', '.join(map(str, variables))}")
-    if does and "trust" not in given:
-        is_import = modules and len(does) == 1
-        raise ask_for_trust(name, does, f"--import {' '.join(map(str, modules))}" if is_import else "--trust")
+        others.append(f"sets the environment variables {', '.join(map(str, variables))}")
+    if (does := imports + others) and "trust" not in given:
+        raise ask_for_trust(name, does, "--trust" if others else f"--import {' '.join(modules)}")
 
 
 def ask_for_trust(name: str, does: Sequence[str], remedy: str = "--trust") -> ValueError:
@@ -81,13 +81,11 @@ def read_recipe(name: str) -> dict[str, Any]:
     file = find_recipe(name)
     try:
         options = yaml.safe_load(file.read_text(encoding="utf-8"))
+        if not isinstance(options, dict):
+            raise yaml.YAMLError("it has no options such as max_steps: 100")
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        problem = "it is nested too deeply" if isinstance(error, RecursionError) else " ".join(str(error).split())
+        problem = " ".join(str(error).split())
         raise ValueError(f"The recipe {name!r} is not valid YAML: {problem}. Correct it.") from None
-    if not isinstance(options, dict):
-        raise ValueError(
-            f"The recipe {name!r} must contain options such as max_steps: 100; got {type(options).__name__}. Correct it."
-        )
     return {str(option): value for option, value in options.items()}
 
 
