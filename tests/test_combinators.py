@@ -152,13 +152,6 @@ def test_a_reward_that_decides_is_not_computed_again_for_the_rows_that_pass(inne
     assert CALLS == ["a", "bc", "de"]
 
 
-def test_different_rewards_of_one_name_log_one_column():
-    extra = []
-    twice = gate(judged(), by=judged(seen=(1,)), at_least=0.2)
-    twice(completions=["abc", "a"], log_extra=lambda column, values: extra.append((column, values)))
-    assert extra == [("judged/seen", [True, True])]
-
-
 def test_the_same_columns_are_logged_in_every_call():
     seldom = gate(costly(), by=boxed(), name="seldom")
     logged = {"seldom/costly/length": [9]}, {"seldom/costly/length": [None]}

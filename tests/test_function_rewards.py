@@ -252,11 +252,6 @@ def test_a_name_belongs_to_one_module():
     assert REGISTRY.pop("taken") is newer
 
 
-def test_the_factory_documents_itself():
-    assert brackets.__doc__ == "1 if there are citations."
-    assert repr(brackets) == "<reward brackets>"
-
-
 def test_what_is_left_over_is_passed_as_the_dataset_has_it():
     @reward
     def left_over_of_one(completion: str, log_extra, **rest):

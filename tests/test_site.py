@@ -50,13 +50,6 @@ def test_the_navigation_has_every_page_once(site):
     assert sorted(listed) == sorted(written)
 
 
-def test_the_options_of_a_command_are_shown_once(site):
-    _, *sections = (site.parent / "pages" / "options.md").read_text().split("\n## ")
-    train, check = (re.findall(r"^  (--\w+)", section, re.MULTILINE) for section in sections[:2])
-    assert {"--rewards", "--outcome_reward", "--no_check"} <= {*train}
-    assert check == ["--details", "--json", "--selftest", "--judge"]
-
-
 def test_a_reward_has_a_page_with_its_signature_and_its_examples(site):
     for name in NAMES:
         text = (site.parent / "pages" / "rewards" / f"{name}.md").read_text()

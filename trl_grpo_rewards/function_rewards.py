@@ -258,14 +258,8 @@ class FunctionReward(Reward):
     def describe_missing(self, column: str, available: Collection[str]) -> MissingColumn:
         """Return the error for a column that is not available. It says by which keyword another one can be named."""
         given = {**self.column_of, **self.options}
-        keyword = next(
-            (
-                name
-                for name, value in given.items()
-                if value == column or (isinstance(value, Column) and value.name == column)
-            ),
-            None,
-        )
+        written = (column, f"column({column!r})")
+        keyword = next((name for name, value in given.items() if str(value) in written), None)
         opening = "column(" if keyword and isinstance(given[keyword], Column) else ""
         others = "..., " if {*self._write_options()} - {keyword} else ""
         call = f"{self.factory.__name__}({others}{keyword}={opening}" if keyword else None

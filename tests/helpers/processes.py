@@ -9,14 +9,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
-
-import requests
 
 from helpers.paths import TESTS
 from trl_grpo_rewards.cli.main import main
@@ -32,28 +29,6 @@ def find_free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
-
-
-@contextmanager
-def run_server(*arguments: str, url: str) -> Iterator[None]:
-    """Run `python *arguments` in the background. The block begins when the URL answers."""
-    command = [sys.executable, *arguments]
-    with subprocess.Popen(
-        command, env=build_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as process:
-        end = time.monotonic() + 60
-        while process.poll() is None and time.monotonic() < end:
-            try:
-                requests.get(url, timeout=5)
-                break
-            except requests.ConnectionError:
-                time.sleep(0.1)
-        else:
-            raise TimeoutError(f"no server at {url}")
-        try:
-            yield
-        finally:
-            process.kill()
 
 
 SPAWN, FRESH = map(multiprocessing.get_context, ("spawn", "forkserver"))

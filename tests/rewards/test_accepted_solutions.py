@@ -2,7 +2,6 @@ r"""A list in the column is a list of accepted solutions, any of which is right.
 
 import decimal
 import fractions
-import json
 
 import numpy
 import pytest
@@ -15,7 +14,6 @@ from helpers.paths import TESTS
 from trl_grpo_rewards import answer, boxed, choice, exact, overlap
 from trl_grpo_rewards.checks import assert_not_gameable, attacks
 from trl_grpo_rewards.checks.completions import honest, swap_completions
-from trl_grpo_rewards.cli.main import main
 
 
 UNREADABLE = {"not": "a solution"}
@@ -79,15 +77,6 @@ def test_a_wrong_answer_is_paid_no_more_than_partly():
     assert score(boxed(partial=0.25), r"\boxed{3}", ["1", "2"]) == 0.25
     assert score(boxed(partial=2.0), r"\boxed{2}", ["1", "2"]) == 1.0  # the right score, not the highest
     assert score(boxed(partial=-1.0), "no box", ["1", "2"]) == 0.0
-
-
-def test_score_reads_and_writes_the_lists(tmp_path, capsys):
-    rows = [{"prompt": "?", "completion": rf"\boxed{{{n}}}", "answer": ["1", "2"]} for n in (1, 2, 3)]
-    table = tmp_path / "rows.jsonl"
-    table.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    main(["score", 'boxed(solution="answer")', str(table), "--out", str(tmp_path / "out.jsonl")])
-    scored = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
-    assert [one["total"] for one in scored] == [1.0, 1.0, 0.0] and scored[0]["answer"] == ["1", "2"]
 
 
 DATA = make_problems(["22", "twenty-two"], ["23"], ["24", "24.0"], ["25", "5^2", "26"])

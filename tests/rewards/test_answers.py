@@ -58,11 +58,6 @@ def test_the_last_box_after_the_reasoning_counts(completion, paid):
     assert score(completion, "4") == paid
 
 
-def test_a_box_in_the_last_message_counts():
-    messages = [{"role": "assistant", "content": r"\boxed{3}"}, {"role": "tool", "content": "4"}]
-    assert boxed()(completions=[[*messages, {"role": "assistant", "content": r"\boxed{4}"}]], solution=["4"]) == [1.0]
-
-
 def test_tolerance():
     assert score(r"\boxed{3.14}", "3.14159", tolerance=0.01) == 1.0
     assert score(r"\boxed{3.14}", "3.14159") == 0.0

@@ -62,10 +62,6 @@ def test_a_refusal_is_overturned_only_by_a_score_that_says_right():
     assert score(lenient, completions)[0] == [1.0, 1.0, 0.5, 0.0, 0.0, 0.5, None, 0.25]
 
 
-def test_the_rate_of_wrong_refusals_is_logged_only_where_there_are_answers():
-    assert "rule/appeal/wrong_refusals" not in score(appeal(rule(), to=kind(), refused=True), ["z down", "none"])[1]
-
-
 @given(
     st.lists(st.sampled_from(["none", "right", "zero", "minus", "part", "n down", "z wrong"]), max_size=12),
     st.floats(0, 1),
@@ -172,9 +168,3 @@ def test_a_judge_that_is_down_leaves_what_the_rule_said(server):
     assert scores == [0.0, 1.0, None] and metrics["exact/appeal/unanswered"] == metrics["exact/appeal/asked"] == 2
     assert extra["exact/appeal"] == ["unanswered", None, "unanswered"]
     assert extra["exact/judge/reason"][1] is None and "no verdict" in extra["exact/judge/reason"][0]
-
-
-def test_a_judge_that_fails_too_often_ends_the_run_as_it_does_alone():
-    down = judge(model="m", rubric="Right?", base_url="http://127.0.0.1:9/v1", retries=0)
-    with pytest.raises(RuntimeError, match="gave no verdict in 2 of 2 calls"):
-        appeal(exact(), to=down)(completions=["a", "b"], solution=[None, None])

@@ -5,7 +5,6 @@ TRL's are called. open-r1's are compared with the formulas of its `src/open_r1/r
 """
 
 import json
-import math
 import re
 from collections import Counter
 
@@ -113,24 +112,6 @@ def test_shortest_is_the_length_reward_of_open_r1_on_one_group(group):
 def test_repetition_is_the_repetition_penalty_of_trl(ids, ngram, weight):
     theirs = get_repetition_penalty_reward(ngram, -weight)([ids])
     assert (weight * repetition(ngram))(completions=[""], completion_ids=[ids]) == pytest.approx(theirs)
-
-
-@given(st.lists(st.sampled_from(["a", "B", "c,", "\\n"]), max_size=30).map(" ".join), st.integers(1, 4))
-def test_repetition_in_words_is_the_repetition_penalty_of_open_r1(text, ngram):
-    """open-r1: lower-cased words between white space, 0 below the size of an n-gram."""
-    said = text.lower().split()
-    grams = [tuple(said[place : place + ngram]) for place in range(len(said) - ngram + 1)]
-    theirs = -(1 - len(set(grams)) / len(grams)) if grams else 0.0
-    assert repetition(ngram, unit="words")(completions=[text]) == [pytest.approx(theirs)]
-
-
-@given(st.integers(0, 2000), st.booleans())
-def test_cosine_is_the_cosine_scaled_reward_of_open_r1_and_stays_where_that_turns_back(tokens, is_right):
-    """open-r1: from 1 to 0.5 for a right answer and from -1 to -0.5 for a wrong one. Beyond the end, it pays for length."""
-    start, end = (1.0, 0.5) if is_right else (-1.0, -0.5)
-    theirs = end + 0.5 * (start - end) * (1 + math.cos(math.pi * min(tokens, 1000) / 1000))
-    paid = cosine(tags("a"), max_tokens=1000)(**of_tokens(tokens, completions=["<a>1</a>" if is_right else ""]))
-    assert paid == [pytest.approx(theirs)]
 
 
 # --- open-r1, ms-swift and NeMo Gym: their formulas, written down here

@@ -8,12 +8,10 @@ import re
 import time
 
 import pytest
-from transformers import AutoTokenizer, Qwen3Config, Qwen3ForCausalLM
 from trl import GRPOConfig, GRPOTrainer
 
 from helpers.chat_server import outside
 from helpers.judging import attacks, scored
-from helpers.processes import find_free_port, run_server
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, gate, judge, parse, ranking, reward
 
 
@@ -180,12 +178,6 @@ def test_a_server_that_refuses_the_limit_is_asked_by_its_other_name_or_without(s
         scored(server.judge(timeout=1, retries=0), ["one #1#", "two #2#"])
 
 
-def test_a_limit_that_a_server_refuses_from_the_user_is_its_error(server):
-    server(refuses=["max_tokens"])
-    scores, _, extra = scored(server.judge(request={"max_tokens": 5}), ["one"])
-    assert scores == [None] and "Unsupported parameter: 'max_tokens'" in extra["judge/reason"][0]
-
-
 def test_a_text_with_less_room_than_the_limit_is_graded_without_it(server):
     server(context=5000)
     assert scored(server.judge(), ["short", "long " * 2000, "longer " * 6000])[0] == [0.2, 0.2, None]
@@ -193,14 +185,6 @@ def test_a_text_with_less_room_than_the_limit_is_graded_without_it(server):
     limits = ["max_tokens" in body for body in server.bodies]
     assert limits.count(True) == 4 and limits[-1]  # each text first with the limit
     assert all("max_completion_tokens" not in body for body in server.bodies) and server.formats[-1]
-
-
-def test_a_judge_that_refuses_the_limit_and_structure_is_asked_without_both(server):
-    server(**{"no structure": 422, "refuses": ["max_tokens"], "score": 6})
-    assert scored(server.judge(retries=0), [f"text #{index}#" for index in range(8)])[0] == [0.6] * 8
-    server(**{"no structure": 422, "refuses": ["max_tokens"], "score": 6})
-    assert scored(server.judge(retries=0), ["one"])[0] == [0.6] and server.calls == 1
-    assert server.bodies[0]["max_completion_tokens"] == 4096
 
 
 def test_a_judge_may_reason_up_to_the_limit_and_further_where_it_is_told_to(server, caplog):
@@ -375,35 +359,3 @@ def test_judge_and_ranking_train_the_bundled_task(server, config, problems, cls)
     assert len(logs) == 2 and all(entry["rewards/judge/mean"] == pytest.approx(0.2) for entry in logs)
     assert logs[0]["ranking/calls"] == 1 and logs[0]["rewards/ranking/mean"] > 0
     assert {*trainer._logs["extra"]} >= {"judge/reason", "ranking/reason", "kind/reason"}
-
-
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory):
-    """A model that answers nonsense, behind `transformers serve`."""
-    folder = tmp_path_factory.mktemp("tiny") / "model"
-    tokenizer = AutoTokenizer.from_pretrained(demo.MODEL)
-    config = Qwen3Config(
-        vocab_size=len(tokenizer), hidden_size=32, intermediate_size=64, num_hidden_layers=1, num_attention_heads=2,
-        num_key_value_heads=1, head_dim=16, max_position_embeddings=4096, eos_token_id=tokenizer.eos_token_id,
-    )  # fmt: skip
-    Qwen3ForCausalLM(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    port = find_free_port()
-    command = ["-m", "transformers.cli.transformers", "serve", "--port", str(port), "--device", "cpu"]
-    with run_server(*command, url=f"http://127.0.0.1:{port}/health"):
-        yield str(folder), f"http://127.0.0.1:{port}/v1"
-
-
-@pytest.mark.slow
-def test_judge_of_nonsense_gives_none(tiny, caplog):
-    caplog.set_level(logging.WARNING)
-    model, base_url = tiny
-    options = {"model": model, "base_url": base_url, "request": {"max_tokens": 20}, "max_failures": 1.0, "retries": 0}
-    scores, metrics, extra = scored(judge(rubric="Is it clear?", **options), ["two and two", "make four"])
-    assert scores == [None, None] and metrics["judge/failures"] == 2 and metrics["judge/calls"] == 2
-    assert metrics["judge/tokens_in"] > 100 and metrics["judge/tokens_out"] >= 2
-    assert all(
-        re.match("no verdict: the reply (was cut off|contains no verdict)", text) for text in extra["judge/reason"]
-    )
-    scores, _, _ = scored(ranking(rubric="Which is clearer?", **options), ["two and two", "make four"])
-    assert scores == [None, None] and "gave no verdict" in caplog.text

@@ -11,11 +11,10 @@ import pytest
 
 from helpers.attacked import find_descendants, list_calls
 from helpers.corpora import ATTACKS, select
-from trl_grpo_rewards import boxed, code, gate, parse
+from trl_grpo_rewards import code
 from trl_grpo_rewards.checks import assert_not_gameable
 from trl_grpo_rewards.checks.contract import check_readiness
 from trl_grpo_rewards.programs.cases import MODULES
-from trl_grpo_rewards.rewards.programs import WORTHLESS
 from trl_grpo_rewards.sandbox.local import get_local_sandbox
 from trl_grpo_rewards.sandbox.protocol import RunResult, SandboxFailed
 
@@ -261,12 +260,6 @@ def test_a_program_that_somebody_kills_runs_again(program, tests, times, memory,
     assert found == [score] and killed, extras
 
 
-def test_worthless_programs_are_not_paid():
-    for tests in (PAIRS, ASSERTS):
-        scores, _, _ = call(code(), [block(program) for program in WORTHLESS.values()], [tests] * len(WORTHLESS))
-        assert scores == [0.0] * len(WORTHLESS)
-
-
 def test_no_attack_on_the_reward_pays():
     rows = [
         {"prompt": "Add two numbers.", "tests": PAIRS, "solution": SUM},
@@ -274,21 +267,6 @@ def test_no_attack_on_the_reward_pays():
     ]
     assert_not_gameable(code(), rows)
     assert_not_gameable(code(partial=True), rows)
-
-
-def test_other_columns_and_companions():
-    scores = code(tests="test")(
-        completions=[block(ADD)],
-        test=["def check(candidate):\n    assert candidate(1, 2) == 3\n"],
-        entry_point=["add"],
-    )
-    assert scores == [1.0]
-    assert code(tests="test").columns == {"test"} and code().columns == {"tests"}
-
-
-def test_it_is_a_reward_like_the_others():
-    value = gate(boxed(), by=code(partial=True, timeout=1.0))
-    assert parse(str(value)) == value and code().is_outcome and not code().asks
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Judges with a rubric in each row, against a scripted judge by which an answer meets a criterion that ends with a word of it."""
 
 import json
-import pickle
 import re
 from types import SimpleNamespace
 
@@ -10,7 +9,7 @@ from datasets import Dataset
 
 from helpers.chat_server import fenced, outside
 from helpers.judging import FLATTERY, attacks, scored
-from trl_grpo_rewards import FilteredGRPOTrainer, boxed, column, demo, gate, judge, parse, tags
+from trl_grpo_rewards import FilteredGRPOTrainer, boxed, column, demo, judge, tags
 from trl_grpo_rewards.checks import check
 from trl_grpo_rewards.records import read_records
 from trl_grpo_rewards.report import write_report
@@ -31,19 +30,6 @@ def grade(server, texts, rubrics, **options):
     """Scores, metrics and columns of texts, each with a rubric of its own."""
     columns = {"rubric": rubrics} | ({"trainer_state": options.pop("state")} if "state" in options else {})
     return scored(by_row(server, **options), texts, **columns)
-
-
-def test_a_judge_with_rubrics_of_rows_is_a_value(server):
-    whole = by_row(server, dropout=0.25, separate=True) + boxed()
-    assert parse(str(whole)) == whole and pickle.loads(pickle.dumps(whole)) == whole
-    assert "rubric=column('rubric')" in str(whole) and whole.columns == {"rubric", "solution"}
-    assert by_row(server, reference=True).columns == {"rubric", "solution"} and server.judge().columns == set()
-    other = gate(by_row(server, rubric=column("it's")), by=boxed())
-    assert parse(str(other)) == other != gate(by_row(server), by=boxed())
-    with pytest.raises(
-        ValueError, match=r"needs the column 'rubric'.* Name it: judge\(..., rubric=column\('rubrics'\)\)"
-    ):
-        scored(by_row(server), ["one"], rubrics=[HEALTH])
 
 
 def test_each_criterion_gets_a_verdict_and_points_are_signed(server):
@@ -120,19 +106,6 @@ def test_rows_without_a_readable_rubric_are_none_and_the_others_are_graded(serve
     assert "points are not one finite number: ['five']" in extra["judge/reason"][6]
     scores, metrics, _ = grade(server, ["zebra", ""], [None, None])  # also an empty answer, as its group
     assert scores == [None, None] and server.calls == 1 and metrics["judge/unreadable"] == 2
-
-
-def test_nothing_is_worth_nothing_by_any_rubric(server):
-    kind = [{"criterion": "Does not name the lion", "points": 5}]
-    assert grade(server, ["", "...", "Thought process:"], [kind] * 3)[0] == [0.0] * 3 and server.calls == 0
-
-
-def test_verdicts_are_remembered_and_shared_by_rubrics_that_differ_in_points(server, tmp_path):
-    kept, heavier = str(tmp_path / "kept"), [{**one, "points": one["points"] + 2} for one in HEALTH]
-    assert grade(server, ["zebra"] * 2, [HEALTH, heavier], cache=kept)[0] == [0.75, 8 / 12] and server.calls == 1
-    scores, metrics, _ = grade(server, ["zebra"], [heavier], cache=kept)
-    assert scores == [8 / 12] and (server.calls, metrics["judge/cached"]) == (1, 1)
-    assert grade(server, ["zebra"], [HEALTH[:2]], cache=kept)[0] == [0.75] and server.calls == 2
 
 
 # --- cheats
@@ -274,11 +247,6 @@ def test_check_says_what_was_recognised_and_counts_what_is_unreadable():
     constant = judge(model="none", rubric="Is it?", base_url="http://localhost:9/v1")
     assert not any("rubric" in one.title for one in check(constant + boxed(evaluated=True), data))
     assert any("needs the column 'rubric'" in fault for one in check(ask, data) for fault in one.faults)
-
-
-def test_explain_shows_each_criterion_with_its_verdict(server):
-    table = by_row(server).explain(["zebra lion"], ["What?"], rubric=[HEALTH])
-    assert table.scores == {"judge": [0.125]} and "met (-5): Recommends the lion." in str(table)
 
 
 def test_a_run_records_verdicts_and_is_scored_again_from_them(server, config, tmp_path, command):

@@ -13,7 +13,7 @@ from unittest.mock import patch
 import pytest
 
 from helpers.outside_data import read_outside_data
-from helpers.processes import build_environment, find_workers, has_no_workers_within
+from helpers.processes import build_environment, has_no_workers_within
 from trl_grpo_rewards import boxed, gate, reward
 from trl_grpo_rewards.verify import second_opinion
 from trl_grpo_rewards.verify.second_opinion import SECONDS, ask
@@ -126,19 +126,6 @@ def test_the_process_starts_when_it_is_first_needed_and_ends_with_its_own():
     output, _ = run.communicate(timeout=60)
     assert (run.returncode, output.splitlines()) == (0, ["[1.0] 0", "[0.0] 0", "[1.0] 1", "[1.0] 1"])
     assert has_no_workers_within(run.pid, 3)
-
-
-@pytest.mark.slow
-def test_no_process_is_left_after_a_kill_in_the_middle(tmp_path):
-    (tmp_path / "train.py").write_text(SCRIPT)
-    script = subprocess.Popen([sys.executable, "train.py", "2"], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
-    assert [script.stdout.readline() for _ in range(2)] == ["once\n", "[1.0]\n"]
-    assert find_workers(script.pid)
-    time.sleep(0.5)
-    os.kill(script.pid, signal.SIGKILL)
-    script.wait()
-    script.stdout.close()
-    assert has_no_workers_within(script.pid, LATE)
 
 
 @pytest.mark.slow
