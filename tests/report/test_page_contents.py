@@ -36,7 +36,7 @@ def assert_every_table_has_a_file(browser):
     assert browser.run(without) == []
 
 
-def test_the_log_held_out_values_and_other_group_sizes_are_on_the_page(browser, logged, tmp_path):
+def test_the_log_and_held_out_values_are_on_the_page(browser, logged, tmp_path):
     browser.open(logged)
     assert_every_table_has_a_file(browser)
     assert browser.text("#logged h3") == ["Entropy", "KL divergence", "Generated tokens per step"]
@@ -62,15 +62,6 @@ def test_the_log_held_out_values_and_other_group_sizes_are_on_the_page(browser, 
     until(lambda: browser.run(last) == 100)
     browser.press("\ue015")  # down, to the generated tokens
     until(lambda: browser.run(last) == browser.run("data.runs[0].tokens"))
-    assert browser.text("#groups #sizes summary") == ["What other group sizes would give"]
-    assert not browser.run("document.querySelector('#sizes').open") and browser.text("#sizes tr") == []
-    browser.focus("#sizes summary", "\ue007")
-    until(lambda: browser.text("#sizes tbody tr"))  # the browser draws what is unfolded a moment later
-    rows = [row.rsplit(maxsplit=2) for row in browser.text("#sizes tbody tr")]
-    assert [size for size, _, _ in rows] == ["4", "8 (this run)", "≈ 16", "≈ 32"]
-    dead = [float(share.rstrip("%")) for _, share, _ in rows]
-    assert dead == sorted(dead, reverse=True) and abs(int(rows[1][2]) - (100 - dead[1]) * 10 / 8) <= 1
-    assert "A larger group is dead less often" in browser.text("#sizes p")[0] and "≈" in browser.text("#sizes p")[0]
     browser.assert_sound()
 
 

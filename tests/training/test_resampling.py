@@ -1,18 +1,16 @@
-"""Resampling: dead groups give way to live groups that the last step kept, and to fresh prompts."""
+"""Resampling: fresh prompts take the place of dead groups."""
 
 import math
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from transformers import AutoModelForCausalLM, TrainerCallback
+from transformers import TrainerCallback
 
 from helpers.models import save_layer
-from helpers.reward_functions import all_dead, first_summand, live_if_odd, mostly_dead
-from helpers.runs import get_metric, read_contents
+from helpers.reward_functions import all_dead, first_summand, mostly_dead
+from helpers.runs import get_metric
 from trl_grpo_rewards import FilteredGRPOTrainer
 from trl_grpo_rewards.errors import CheckpointMismatch
 from trl_grpo_rewards.training.prompts import PLACE_COLUMN, PromptStream, draw_rows
@@ -83,84 +81,6 @@ def test_resample_ends_when_the_step_has_asked_all_prompts(config, problems):
 def test_resample_draws_only_what_is_missing(config, problems):
     trainer, _ = trained(config, problems, lambda completions, **_: [float(i % 4) for i in range(len(completions))])
     assert get_metric(trainer, "resample_rounds") == [0.0] * 3 and trainer._prompts.position == 0
-
-
-GROUPS = {"zero_variance": "drop", "max_resample_rounds": 5, "num_generations": 2, "learning_rate": 1e-3}
-GROUPS |= {"gradient_accumulation_steps": 2, "save_strategy": "steps", "save_steps": 1}
-"""Eight groups in a batch, of which half are live, so that the last round of a step often finds too many."""
-
-
-def run(config, problems, checkpoint=None, **options):
-    """Train for six steps."""
-    return trained(config, problems, live_if_odd, checkpoint, **{"max_steps": 6, **GROUPS, **options})
-
-
-def list_rows(parts):
-    """Yield the tokens of each prompt and completion, and the log-probabilities that these had when sampled."""
-    for part in parts:
-        for row in range(len(part["advantages"])):
-            on, written = (part[name][row].bool() for name in ("prompt_mask", "completion_mask"))
-            yield (
-                part["prompt_ids"][row][on],
-                part["completion_ids"][row][written],
-                part["old_per_token_logps"][row][written],
-            )
-
-
-def compute_logps(model, prompt, completion):
-    """Return the log-probabilities that a model gives to the tokens of a completion."""
-    with torch.no_grad():
-        logits = model(torch.cat([prompt, completion])[None]).logits[0, len(prompt) - 1 : -1]
-    return logits.log_softmax(-1).gather(1, completion[:, None])[:, 0]
-
-
-@pytest.mark.slow
-def test_resample_trains_on_the_surplus_of_the_step_before_with_the_log_probabilities_of_its_sampling(
-    config, problems
-):
-    trainer, steps = run(config, problems, num_iterations=2)
-    carried, folder = get_metric(trainer, "carried_over"), Path(trainer.args.output_dir)
-    assert carried[0] == 0 and sum(carried) >= 1
-    models = [save_layer(), *(folder / f"checkpoint-{step}" for step in (2, 4))]  # a generation is used for two steps
-    policies = [AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32).eval() for path in models]
-    old = [0, 0, 0]
-    for generation, step in enumerate(steps[::2]):
-        for prompt, completion, logps in list_rows(step):
-            gaps = [float((compute_logps(policy, prompt, completion) - logps).abs().max()) for policy in policies]
-            if len(completion) > 1:
-                nearest = gaps.index(min(gaps))
-                assert min(gaps) < 1e-4 and generation - nearest in (0, 1)
-                old[generation] += nearest < generation
-    assert [math.ceil(count / 2) for count in old] == carried  # groups of two
-
-
-def test_resample_takes_no_more_of_the_surplus_than_is_missing(config, problems):
-    live = iter([4, 8, 7])  # groups: of the first generation, of its only round, and of the second generation
-
-    def live_by_call(completions, **kwargs):
-        rows = 2 * next(live)
-        return [float(row % 2 and row < rows) for row in range(len(completions))]
-
-    trainer, _ = trained(config, problems, live_by_call, **{**GROUPS, "num_iterations": 2, "max_steps": 4})
-    assert get_metric(trainer, "carried_over") == [0, 1] and get_metric(trainer, "resample_rounds") == [1, 0]
-    assert get_metric(trainer, "rows_computed") == [16, 16] and next(live, None) is None
-
-
-def test_resample_keeps_no_surplus_without_log_probabilities(config, problems):
-    trainer, _ = run(config, problems, max_steps=3)
-    assert get_metric(trainer, "carried_over") == [0, 0, 0] and trainer._resampler.surplus == []
-
-
-@pytest.mark.slow
-def test_resample_surplus_outlives_a_resume(config, problems):
-    whole, _ = run(config, problems, num_iterations=2)
-    carried, folder = get_metric(whole, "carried_over"), Path(whole.args.output_dir)
-    after = next(place for place, count in enumerate(carried) if count)  # the generation that got some
-    rest, _ = run(config, problems, f"{folder}/checkpoint-{2 * after}", num_iterations=2)
-    assert get_metric(rest, "carried_over") == carried
-    assert read_contents(rest.args.output_dir) == [one for one in read_contents(folder) if one["step"] > 2 * after]
-    pairs = zip(whole.model.parameters(), rest.model.parameters(), strict=True)
-    assert all(torch.equal(expected, got) for expected, got in pairs)
 
 
 def test_ranks_get_equal_numbers_of_rows_of_the_same_prompts():

@@ -181,11 +181,10 @@ def test_a_reference_model_needs_a_name(config, problems):
 
 
 def test_evaluation_batches_have_whole_groups(config, problems):
-    said = r"must divide the number of completions in an evaluation batch, which is 6 .*; got 4. Set it to one of 1, 2, 3, 6"
-    with pytest.raises(ValueError, match=said):
-        config(per_device_eval_batch_size=6, eval_strategy="steps")
     trainer = FilteredGRPOTrainer(demo.MODEL, boxed(), config(per_device_eval_batch_size=6), problems, problems)
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(
+        ValueError, match="=4 must divide the 6 completions of an evaluation batch. Set per_device_eval_b"
+    ):
         trainer.evaluate()
 
 

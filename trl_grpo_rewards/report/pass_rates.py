@@ -1,4 +1,4 @@
-"""Pass rates of prompts: the shares of right completions over time, and what other sizes of groups would give."""
+"""Pass rates of prompts: the shares of right completions over time."""
 
 import hashlib
 import json
@@ -14,7 +14,6 @@ from .trends import choose_width, read_passes
 MAX_PROMPTS_SHOWN = 160  # maximum number of prompts in the heatmap. Those with the smallest hashes are shown.
 MAX_COLUMNS = 48  # maximum number of columns in the heatmap, each a range of steps
 MIN_REPEATED = 0.1  # share of prompts sampled in several steps; below it, there is no history to show
-GROUP_SIZES = (4, 8, 16, 32)  # group sizes that are compared with the size of the run
 
 
 class PromptHistories:
@@ -72,39 +71,3 @@ def build_heatmap(prompts: PromptHistories) -> dict[str, Any]:
         "rates": rates.to_numpy().tolist(),
         "total": len(known),
     }
-
-
-def compare_group_sizes(prompts: PromptHistories, own: int = 0) -> dict[str, Any]:
-    """Return the expected share of dead groups of each size, from the groups in the last quarter of the steps."""
-    start, table = prompts.last - (prompts.last - prompts.first + 1) / 4, prompts.build_table()
-    sums = table[table.step > start].groupby("prompt")[["passed", "total"]].sum()
-    counts: list[tuple[int, int]] = [*sums.itertuples(index=False, name=None)]
-    prior = fit_prior(counts)
-    sizes = sorted({*GROUP_SIZES, own} - {0, 1}) if counts else []
-    return {
-        "dead": [[size, sum(estimate_dead(*one, size, prior) for one in counts) / len(counts)] for size in sizes],
-        "observed": [size for size in sizes if sum(total >= size for _, total in counts) >= len(counts) / 2],
-        "prompts": len(counts),
-        "since": math.floor(start) + 1,
-    }
-
-
-def estimate_dead(passed: int, total: int, size: int, prior: tuple[float, float]) -> float:
-    """Return the probability that a group of this size is all right or all wrong, for a prompt with these completions."""
-    failed = total - passed
-    if size <= total:
-        return (math.comb(passed, size) + math.comb(failed, size)) / math.comb(total, size)
-    # Larger groups are judged by all prompts, too: eight wrong answers do not imply that thirty-two would be wrong.
-    alike = [prior[0] + passed, prior[1] + failed]
-    return sum(math.prod((part + drawn) / (sum(alike) + drawn) for drawn in range(size)) for part in alike)
-
-
-def fit_prior(counts: list[tuple[int, int]]) -> tuple[float, float]:
-    """Return the beta distribution of pass rates over prompts, from unbiased estimates of its first two moments."""
-    pairs = [pair for pair in counts if pair[1] > 1] or [(1, 2)]
-    mean = sum(passed / total for passed, total in pairs) / len(pairs)
-    mean_square = sum(passed * (passed - 1) / (total * (total - 1)) for passed, total in pairs) / len(pairs)
-    mean = min(max(mean, 1e-4), 1 - 1e-4)
-    share = (mean_square - mean**2) / (mean * (1 - mean))  # of the largest possible variance
-    strength = 1 / min(max(share, 1e-3), 1 - 1e-3) - 1
-    return mean * strength, (1 - mean) * strength

@@ -19,7 +19,7 @@ from ..records.runs import (
 from ..records.signs import MIN_POINTS, Signs
 from ..records.symptoms import MIN_STEPS, RULES, Anomaly, judge
 from .excerpts import Examples, Excerpts
-from .pass_rates import PromptHistories, build_heatmap, compare_group_sizes
+from .pass_rates import PromptHistories, build_heatmap
 from .training_log import compare_held_out, describe_progress, measure_time, select_curves
 from .trends import GROUP_OUTCOMES, PASS_BANDS, Ranges, RunStatistics
 from .verdicts import name_worst, write_verdict
@@ -102,7 +102,6 @@ class Summary:
             "log": select_curves(log),
             "time": measure_time(log),
             "heat": build_heatmap(self.prompts),
-            "sizes": compare_group_sizes(self.prompts, run.size),
         }
 
 

@@ -8,8 +8,6 @@ from typing import Any, Literal, get_args
 from trl import GRPOConfig
 
 from ..records.dead_groups import Rule
-from .zero_variance import ROW_MEANS as ROW_MEANS
-from .zero_variance import list_obstacles as list_obstacles
 from .zero_variance import resolve_zero_variance
 
 
@@ -59,8 +57,8 @@ class FilteredGRPOConfig(GRPOConfig):
         max_resample_rounds (`int`, *optional*, defaults to `0`):
             Largest number of rounds in which fresh prompts are sampled to replace dead groups. Sampling stops as soon
             as every group of the batch is live, as in the dynamic sampling of
-            [DAPO](https://huggingface.co/papers/2503.14476). Live groups beyond the batch replace dead groups of the
-            next step if TRL computes log-probabilities before the update. Requires `zero_variance="drop"`.
+            [DAPO](https://huggingface.co/papers/2503.14476). Live groups beyond the batch are left
+            out. Requires `zero_variance="drop"`.
         unscored (`str`, *optional*, defaults to `"term"`):
             What happens to a completion that some rewards have scored and others have not: a None counts as 0 in the total,
             as in TRL (`"term"`), or the completion is left out if any reward of non-zero weight is None (`"row"`). With
@@ -91,15 +89,7 @@ class FilteredGRPOConfig(GRPOConfig):
         falls = self.lr_scheduler_type in ("reduce_lr_on_plateau", "greedy")  # which expect of the same metric to fall
         if (self.load_best_model_at_end or self.save_strategy == "best") and not falls:
             self.metric_for_best_model = choose_metric(self)
-        try:
-            super().__post_init__()
-        except ValueError:
-            fault = describe_group_size(self) or (
-                self.eval_strategy != "no" and describe_group_size(self, is_eval=True)
-            )
-            if fault:
-                raise ValueError(fault) from None
-            raise
+        super().__post_init__()
         for name, annotation in FilteredGRPOConfig.__annotations__.items():
             choices = [one for one in get_args(annotation) if isinstance(one, str)]  # of a Literal
             if choices and getattr(self, name) not in choices:
@@ -122,24 +112,6 @@ def choose_metric(args: FilteredGRPOConfig) -> str | None:
     """Return the metric of the best checkpoint. Where low is better, the default is TRL's, the loss."""
     is_named = args.metric_for_best_model is not None or args.greater_is_better is False
     return args.metric_for_best_model if is_named else Unnamed("eval_reward")
-
-
-def describe_group_size(args: FilteredGRPOConfig, is_eval: bool = False) -> str | None:
-    """Return the error for a batch of training or evaluation that cannot be split into groups, or None."""
-    kind, name, batch = "train", "num_generations", "a generation batch"
-    size, completions = args.num_generations, args.generation_batch_size or 0
-    if is_eval:
-        kind, name, batch = "eval", "num_generations_eval", "an evaluation batch"
-        size, completions = args.num_generations_eval or size, args.per_device_eval_batch_size * args.world_size
-    if completions % max(size, 1) == 0:
-        return None
-    rows = f"per_device_{kind}_batch_size"
-    times = "" if is_eval else f", times steps_per_generation={args.steps_per_generation}"
-    sizes = [str(one) for one in range(1 if is_eval else 2, completions + 1) if completions % one == 0]
-    return (
-        f"{name} must divide the number of completions in {batch}, which is {completions} ({rows}={getattr(args, rows)} on "
-        f"each process{times}); got {size}. Set it to one of {', '.join(sizes)}, or {rows} to a multiple of {size}."
-    )
 
 
 def check_config(args: FilteredGRPOConfig, changes: Mapping[str, str] = {}) -> None:

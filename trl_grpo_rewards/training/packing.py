@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from . import trees
-from .config import ROW_MEANS, FilteredGRPOConfig, list_obstacles
+from .config import FilteredGRPOConfig
 from .placement import Size, compute_pack_span, spread_groups
 from .rows import (
     BOTH_WIDE,
@@ -33,6 +33,7 @@ from .rows import (
     unstack,
 )
 from .trl_members import replace_members, utils
+from .zero_variance import ROW_MEANS, list_obstacles
 
 
 logger = logging.getLogger(__name__)

@@ -15,8 +15,8 @@ from torch.utils.data import Dataset
 from ..errors import CheckpointMismatch
 from .config import FilteredGRPOConfig
 from .groups import Generation
-from .placement import copy_row, spread_groups
-from .rows import TensorBatch, TensorRow
+from .placement import spread_groups
+from .rows import TensorBatch
 
 
 PLACE_COLUMN = "trl_grpo_rewards_place"  # index of a prompt; rewards and records do not see it
@@ -96,77 +96,40 @@ def build_prompts(args: FilteredGRPOConfig, dataset: Any, has_prompts: bool) -> 
     return PromptStream(len(dataset), args.seed + 1, args.shuffle_dataset, has_prompts)
 
 
-class Resampler:
+def resample(
+    trainer: Any, stream: PromptStream, output: TensorBatch, generation: Generation, asked: set[int]
+) -> tuple[TensorBatch, Tensor, int]:
     """
-    Replaces the dead groups of each batch, first with live groups that the step before had sampled beyond its own batch.
+    Return the batch with fresh live groups in place of dead ones, whether each row is live, and the number of rounds.
 
-    These are kept only if TRL computes log-probabilities when it samples, by which the loss weights them. All ranks take part.
+    The prompts that were asked are not asked again. All ranks take part.
     """
-
-    def __init__(self, trainer: Any, prompts: PromptStream) -> None:
-        self.trainer, self.prompts, self.packer = trainer, prompts, trainer._packer
-        self.accelerator: Accelerator = trainer.accelerator
-        self.surplus = list[tuple[int, list[TensorRow]]]()  # prompts of groups, and the rows of them on this rank
-
-    def fill(
-        self, output: TensorBatch, generation: Generation, asked: set[int]
-    ) -> tuple[TensorBatch, Tensor, dict[str, float]]:
-        """Return the batch without dead groups, whether each row is live, and what is logged. `asked` is not asked again."""
-        live, rows = generation.live_groups, generation.live
-        wanted, alive, sampled, rounds = len(live), int(live.sum()), len(live), 0
-        first = self.packer.unstack(output)
-        kept = [row for row, is_live in zip(first, rows.tolist(), strict=True) if is_live]
-        known, self.surplus = [one for one in self.surplus if one[0] not in asked], []
-        carried = known[: wanted - alive]
-        kept += [row for _, own in carried for row in own]
-        asked = asked.union(prompt for prompt, _ in carried)
-        found = alive + len(carried)
-        while found < wanted and rounds < self.trainer.args.max_resample_rounds:
-            missing = wanted - found
-            count = min(math.ceil(missing * (sampled + 1) / (alive + 1)), wanted)  # expected to fill the batch
-            data, size = self.trainer.train_dataset, self.trainer.num_generations
-            inputs = draw_rows(self.prompts, data, count, size, self.accelerator, avoid=asked)
-            if not inputs:
-                break
-            more, generation, prompts = self.trainer._sample(inputs)
-            live = generation.live_groups
-            used, fresh = live & (live.cumsum(0) <= missing), self.packer.unstack(more)
-            kept += select_rows_of(fresh, generation, used)
-            for place in (live & ~used).nonzero().flatten() if "old_per_token_logps" in fresh[0] else ():
-                one = torch.zeros_like(live).index_fill(0, place, True)
-                self.surplus.append((prompts[place], [*map(copy_row, select_rows_of(fresh, generation, one))]))
-            alive, sampled, rounds = alive + int(live.sum()), sampled + len(live), rounds + 1
-            found += int(used.sum())
-            asked |= {*prompts}
-        logged: dict[str, float] = {"resample_rounds": rounds, "carried_over": len(carried)}
-        if len(carried) + rounds == 0:
-            return output, rows, logged
-        # TRL's micro-batches need as many rows on each rank.
-        kept = spread_groups([[row] for row in kept], [1] * len(kept), self.accelerator)
-        whole = self.packer.stack(kept + first[:1] * (len(first) - len(kept)))
-        return whole, torch.arange(len(first), device=rows.device) < len(kept), logged
-
-    def save(self, folder: Path) -> None:
-        """Write the groups that are kept for the next step to a checkpoint. Every rank writes its own rows."""
-        torch.save(self.surplus, folder / self._file)
-
-    def load(self, folder: Path) -> None:
-        """Restore the groups of a checkpoint. They are left out unless every rank has the same ones. Every rank must call this."""
-        path = folder / self._file
-        kind = self.accelerator.device.type  # a rank of several on the CPU has the device cpu:0, which is not restored
-        self.surplus = torch.load(path, map_location=kind, weights_only=True) if path.exists() else []
-        if len({*gather_object([str([prompt for prompt, _ in self.surplus])])}) > 1:
-            self.surplus = []
-
-    @property
-    def _file(self) -> str:
-        """Name of the file in a checkpoint. A run with another number of ranks does not find it."""
-        return f"surplus_{self.accelerator.process_index}_of_{self.accelerator.num_processes}.pt"
-
-
-def select_rows_of(rows: list[TensorRow], generation: Generation, groups: Tensor) -> list[TensorRow]:
-    """Return the rows of this rank that belong to the groups. `groups`: (groups,)"""
-    return [row for row, is_in in zip(rows, generation.find_rows(groups).tolist(), strict=True) if is_in]
+    packer, live, rows = trainer._packer, generation.live_groups, generation.live
+    wanted, found, alive, sampled, rounds = len(live), int(live.sum()), int(live.sum()), len(live), 0
+    first = packer.unstack(output)
+    kept = [row for row, is_live in zip(first, rows.tolist(), strict=True) if is_live]
+    while found < wanted and rounds < trainer.args.max_resample_rounds:
+        missing = wanted - found
+        count = min(math.ceil(missing * (sampled + 1) / (alive + 1)), wanted)  # expected to fill the batch
+        inputs = draw_rows(
+            stream, trainer.train_dataset, count, trainer.num_generations, trainer.accelerator, avoid=asked
+        )
+        if not inputs:
+            break
+        more, generation, prompts = trainer._sample(inputs)
+        live = generation.live_groups
+        used = live & (live.cumsum(0) <= missing)
+        is_used = generation.find_rows(used).tolist()
+        kept += [row for row, is_in in zip(packer.unstack(more), is_used, strict=True) if is_in]
+        alive, sampled, rounds = alive + int(live.sum()), sampled + len(live), rounds + 1
+        found += int(used.sum())
+        asked = asked.union(prompts)
+    if not rounds:
+        return output, rows, rounds
+    # TRL's micro-batches need as many rows on each rank.
+    kept = spread_groups([[row] for row in kept], [1] * len(kept), trainer.accelerator)
+    whole = packer.stack(kept + first[:1] * (len(first) - len(kept)))
+    return whole, torch.arange(len(first), device=rows.device) < len(kept), rounds
 
 
 def draw_rows(

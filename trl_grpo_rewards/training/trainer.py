@@ -21,7 +21,7 @@ from ..faults import find_unused_template
 from ..scores import check_rollout
 from .alarms import Alarm
 from .checkpoints import agree_on_checkpoint, name_metric, resume_order
-from .config import FilteredGRPOConfig, build_rule, check_config, describe_group_size
+from .config import FilteredGRPOConfig, build_rule, check_config
 from .groups import (
     Generation,
     ScoredGroups,
@@ -34,7 +34,7 @@ from .groups import (
     mark_text,
 )
 from .packing import LOGPS_ARGUMENTS, Logps, MetricMeans, build_packer, pad_gathered, skip_constant
-from .prompts import PLACE_COLUMN, PlacedRows, Resampler, build_prompts
+from .prompts import PLACE_COLUMN, PlacedRows, build_prompts, resample
 from .recording import Recorder, describe_run
 from .rows import TensorBatch
 from .trees import Positioned, score_tree
@@ -133,7 +133,6 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self._generation: Generation | None = None  # from `_generate` until `_sample` takes it
         self._prompts = build_prompts(args, self.train_dataset, has_prompts=train_dataset is not None)
         self._packer = build_packer(self, self.zero_variance, has_aux_loss=self.aux_loss_enabled)
-        self._resampler = Resampler(self, self._prompts) if self._prompts else None
         self._means = MetricMeans(args.importance_sampling_level == "sequence")
 
     def _resolve(self, changes: dict[str, str]) -> None:
@@ -216,7 +215,10 @@ class FilteredGRPOTrainer(GRPOTrainer):
             GROUP_SIZE.reset(known)
             self.reward_funcs = given
         if len(rewards) % size:
-            raise ValueError(describe_group_size(self.args, is_eval=True))
+            raise ValueError(
+                f"num_generations_eval={size} must divide the {len(rewards)} completions of an evaluation batch. Set "
+                f"per_device_eval_batch_size so that it does."
+            )
         hashes = [hash(tuple(one)) for one in ids]  # hashes of integers are the same in every process
         keys = self.accelerator.gather(torch.tensor(hashes, device=rewards.device))
         weights = self.reward_weights.to(rewards.device)
@@ -270,9 +272,9 @@ class FilteredGRPOTrainer(GRPOTrainer):
         if not self._removes_dead_rows:
             return {**output, "live": [True] * len(inputs)} if self.model.training and self._packs else output
         rows = generation.live
-        if self._resampler is not None:
-            output, rows, logged = self._resampler.fill(output, generation, {*prompts})
-            self._log_groups(**logged)
+        if self._prompts is not None:
+            output, rows, rounds = resample(self, self._prompts, output, generation, {*prompts})
+            self._log_groups(resample_rounds=rounds)
         if self.zero_variance == "drop":
             mask = output["completion_mask"] * output.get("tool_mask", 1)
             output["num_items_in_batch"] = self.accelerator.gather(mask[rows].sum()).sum()
@@ -313,8 +315,6 @@ class FilteredGRPOTrainer(GRPOTrainer):
 
     def _save_rng_state(self, output_dir: str) -> None:
         super()._save_rng_state(output_dir)
-        if self._resampler is not None:
-            self._resampler.save(Path(output_dir))
         if self._prompts is not None and self.args.should_save:  # like TRL's own state, on each node if that is set
             self._prompts.save(Path(output_dir))
 
@@ -324,8 +324,6 @@ class FilteredGRPOTrainer(GRPOTrainer):
         if self._prompts is not None and checkpoint:  # `_load_rng_state` runs only after the first draw
             self._prompts.load(Path(checkpoint))
             self._prompts.check_ranks()
-        if self._resampler is not None and checkpoint:
-            self._resampler.load(Path(checkpoint))
 
     def _prepare_inputs(self, generation_batch: Any) -> TensorBatch:
         self._make_batch = self._generate_and_score_completions  # with what a subclass or a caller makes of it

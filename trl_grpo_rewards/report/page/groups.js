@@ -83,23 +83,6 @@ function move(event) {
   }
 }
 
-/** How many groups of other sizes would be dead, folded under the groups of a single run. */
-function addSizes() {
-  const { dead, observed, prompts, since } = one().sizes;
-  if (several() || !dead.length) return;
-  const text = `The share of dead groups at other sizes if only ${outcome()} counted, estimated from the completions of`
-    + ` ${plural(prompts, "prompt")} since step ${count(since)}. A larger group is dead less often, but it takes more completions.`
-    + `${dead.length > observed.length ? " Sizes with ≈ are guesses from similar prompts." : ""}`;
-  const otherSizes = numbers("What other group sizes would give", () => ({
-    file: `${one().name}-sizes`, heads: ["Group size", "Dead groups", "Live groups in 1,000 completions"],
-    rows: dead.map(([size, share]) => [
-      `${observed.includes(size) ? "" : "≈ "}${size}${size === one().size ? " (this run)" : ""}`, share, `${Math.round((1 - share) * 1000 / size)}`]),
-  }), percent);
-  otherSizes.id = "sizes";
-  otherSizes.append(make("p", {}, text));
-  byId("groups").append(otherSizes);
-}
-
 /** Fill the part about groups. */
 function addGroups() {
   const kindsThere = one().points.kinds.map(([name]) => name).filter((name) => groups.some((group) => group.outcome === name));
@@ -113,7 +96,6 @@ function addGroups() {
   byId("advice").hidden = data.runs.every(({ advice }) => !advice);
   byId("advice").querySelector("code").textContent = data.runs.find(({ advice }) => advice)?.advice;
   filterAnew();
-  addSizes();
 }
 
 function sampledText() {
