@@ -12,7 +12,7 @@ from trl import GRPOConfig, GRPOTrainer
 
 from helpers.chat_server import outside
 from helpers.judging import attacks, scored
-from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, gate, judge, parse, ranking, reward
+from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, judge, parse, ranking, reward
 
 
 def test_judge_scores_by_the_scale_and_logs_what_it_took(server):
@@ -63,10 +63,6 @@ def test_judge_sees_the_reference_where_it_is_told_to(server):
 def test_judge_asks_once_about_what_is_equal(server, tmp_path):
     scores, metrics, _ = scored(server.judge(), ["same #1#"] * 64)
     assert scores == [0.2] * 64 and server.calls == 1 and metrics["judge/calls"] == 1
-    server(latency=0.1)  # and once about what another reward is asking just now
-    total = server.judge() + 0.5 * gate(server.judge(name="again"), by=boxed())
-    scored(total, [r"\boxed{4}", r"\boxed{5}"], solution=[4, 5])
-    assert server.calls == 2
 
 
 def test_judge_remembers_in_a_folder(server, tmp_path):

@@ -1,7 +1,7 @@
 """
 Clients of judges: OpenAI's chat protocol, with structured output and a limit of tokens where a server accepts them.
 
-Equal prompts are sent once, calls end with their batch, and verdicts may be cached in a folder.
+Equal prompts of a batch are sent once, calls end with it, and verdicts may be cached in a folder.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ import re
 import time
 from collections.abc import AsyncIterator
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -25,7 +25,7 @@ from ..files import replace_file
 from .failures import Failure, FailureCounter
 from .prompts import GradingPrompt
 from .settings import Settings
-from .verdicts import Costs, Grading, QuotedReply, TruncatedReply, UnreadableReply, read_values, read_verdict
+from .verdicts import Grading, QuotedReply, TruncatedReply, UnreadableReply, read_values, read_verdict
 
 
 logger = logging.getLogger(__name__)
@@ -138,7 +138,7 @@ class VerdictCache:
 
 @contextlib.asynccontextmanager
 async def connect(settings: Settings) -> "AsyncIterator[Client]":
-    """Yield the client with these settings in this event loop. When the last user leaves, its calls and connections end."""
+    """Yield the client with these settings in this event loop. When the last user leaves, its connections end."""
     clients = OPEN_CLIENTS.setdefault(asyncio.get_running_loop(), {})
     if settings not in clients:
         clients[settings] = Client(settings)
@@ -150,11 +150,11 @@ async def connect(settings: Settings) -> "AsyncIterator[Client]":
         client.users -= 1
         if not client.users:
             clients.pop(settings)
-            await client.close()
+            await client.client.close()
 
 
 class Client:
-    """A client of one model and its calls in flight, shared by all rewards that use it at the same time."""
+    """A client of one model, shared by all rewards that use it at the same time."""
 
     def __init__(self, settings: Settings) -> None:
         concurrency = max(1, settings.max_concurrency // world_size())
@@ -172,39 +172,26 @@ class Client:
         self.cache = None if settings.cache is None else VerdictCache(settings.cache)
         complaint = f"The judge {settings.model!r} gave no verdict"
         self.failures = FailureCounter(settings, complaint, settings.max_failures)
-        self.calls: dict[str, asyncio.Task[Grading]] = {}  # by the keys of their prompts, while a batch waits for them
-        self.tasks: set[asyncio.Task[Grading]] = set()
-
-    async def close(self) -> None:
-        for task in self.tasks:
-            task.cancel()
-        await asyncio.gather(*self.tasks, return_exceptions=True)
-        await self.client.close()
 
     async def ask(self, prompts: list[GradingPrompt]) -> list[Grading]:
-        """Return the grading of each prompt, within the time limit of a batch. What another batch is asking is free for this one."""
+        """Return the grading of each prompt, within the time limit of a batch. Equal prompts are sent once."""
         if not prompts:
             return []
         request = [self.settings.server_url, self.settings.model, self.settings.request_fields]
         keys = [prompt.cache_key(request) for prompt in prompts]
         different = dict(zip(keys, prompts, strict=True))
-        own = {key: Grading() for key in different if key not in self.calls}
-        for key, grading in own.items():
-            self.calls[key] = task = asyncio.create_task(self._grade(different[key], key, grading))
-            self.tasks.add(task)
-            task.add_done_callback(self.tasks.discard)
-        calls = {key: self.calls[key] for key in different}
+        gradings = {key: Grading() for key in different}
+        calls = [asyncio.create_task(self._grade(different[key], key, one)) for key, one in gradings.items()]
         self.failures.expected += len(calls)
         try:
-            await asyncio.wait(calls.values(), timeout=self.settings.batch_timeout)
+            await asyncio.wait(calls, timeout=self.settings.batch_timeout)
+            for call, grading in zip(calls, gradings.values(), strict=True):
+                if not call.done():
+                    grading.error = f"no reply within batch_timeout={self.settings.batch_timeout:g} s"
         finally:
-            for key in own:
-                del self.calls[key]
-        late = f"no reply within batch_timeout={self.settings.batch_timeout:g} s"
-        gradings = {}
-        for key, call in calls.items():
-            found = call.result() if call.done() and not call.cancelled() else Grading(error=late)
-            gradings[key] = replace(found, costs=own[key].costs if key in own else Costs())
+            for call in calls:
+                call.cancel()
+            await asyncio.gather(*calls, return_exceptions=True)
         failed = [
             Failure(one.error, f"The graded text was {different[key].texts[-1][1][:300]!r}", one.advice)
             for key, one in gradings.items()
