@@ -116,7 +116,6 @@ def try_rewards(rewards: Reward, rows: Rows, tokenizer: Any, config: "GRPOConfig
 
 
 def skip(reason: str, titles: Iterable[str]) -> list[Findings]:
-    """Return the findings of checks that were not run."""
     return [Findings(title, [f"not run: {reason}"], is_run=False) for title in titles]
 
 

@@ -187,7 +187,6 @@ def swap_completions(rewards: Reward, rows: Rows, texts: list[str]) -> list[str]
 
 
 def write_pairs(rewards: Reward, rows: Rows, tokens: Tokenize = split_words, form: Form = BOX) -> list[list[str]]:
-    """Return a right and a wrong completion for each row."""
     right = [honest(rewards, row, lambda text: len(tokens(text)), form) for row in rows]
     return [[*pair] for pair in zip(right, swap_completions(rewards, rows, right), strict=True)]
 

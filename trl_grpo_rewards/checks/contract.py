@@ -7,6 +7,8 @@ from dataclasses import replace
 from heapq import nlargest
 from typing import TYPE_CHECKING, Any
 
+from pandas import Series
+
 from ..expressions import Reward
 from ..faults import find_doubts, find_faults, find_readers, get_column_type, iterate_column, shorten_repr
 from ..function_rewards import FunctionReward, find_functions
@@ -150,7 +152,6 @@ def check_readings(rewards: Reward, dataset: "Dataset", threshold: float = 0.05)
 
 
 def check_examinations(rewards: Reward, dataset: "Dataset") -> list[Findings]:
-    """Return what rewards with the trait `examines` find in the dataset."""
     functions = find_examiners(rewards)
     rows = [dict(row) for row in dataset] if functions else []
     examined = ((EXAMINATION.format(one.name), one.ask_trait("examines", rows=rows)) for one in functions)
@@ -158,7 +159,6 @@ def check_examinations(rewards: Reward, dataset: "Dataset") -> list[Findings]:
 
 
 def find_examiners(rewards: Reward) -> list[FunctionReward]:
-    """Return the different rewards with the trait `examines`."""
     return [*dict.fromkeys(function for function in find_functions(rewards) if "examines" in function.factory.traits)]
 
 
@@ -172,9 +172,12 @@ def check_column(
         rows[reading.kind].append(row)
         if reading.note is not None:
             notes[reading.note].append(row)
-    contradictory = find_contradictory_rows(prompts, [reading.value for reading in readings]) if prompts else []
-    different = {reading.value for reading in readings}
-    found = Findings(READING.format(column, reward), [f"{len(values):,} read, {len(different):,} different"])
+    read_values = [reading.value for reading in readings]
+    kinds = (
+        Series(read_values, dtype=object).groupby(prompts or [*range(len(values))]).transform("nunique", dropna=False)
+    )
+    contradictory = [*kinds.index[kinds > 1]]
+    found = Findings(READING.format(column, reward), [f"{len(values):,} read, {len({*read_values}):,} different"])
     shown = {
         "unreadable": rows["not at all"],
         "read in part": rows["in part"],
@@ -218,7 +221,7 @@ def check_column(
             f"{commas[0]!r}, but a comma separates thousands or the items of a list. If they are numbers, write a point."
         )
     if prompts:
-        found.warnings += list_leaks(prompts, [reading.value or "" for reading in readings], column)
+        found.warnings += list_leaks(prompts, [value or "" for value in read_values], column)
     return found
 
 
@@ -254,13 +257,6 @@ def leave_out_unreadable(rewards: Reward, rows: list[dict[str, Any]]) -> list[di
         readings = get_readings([row.get(column) for row in rows], read)
         rows = [row for row, one in zip(rows, readings, strict=True) if one.kind not in ("not at all", "in part")]
     return rows
-
-
-def find_contradictory_rows(prompts: list[str], values: list[str | None]) -> list[int]:
-    """Return the indices of rows whose prompt also occurs with another value."""
-    first: dict[str, str | None] = {}
-    several = {text for text, value in zip(prompts, values, strict=True) if first.setdefault(text, value) != value}
-    return [row for row, text in enumerate(prompts) if text in several]
 
 
 def suggest_answer(value: Any) -> str:

@@ -224,7 +224,6 @@ class Search:
         return all(len(scores) == 1 and max(scores) > 0 for scores in paid)
 
     def describe(self) -> str:
-        """Return how the answer of the first row was written, for a message."""
         gold = write_gold(self.rewards, list_known_solutions(self.rewards, self.rows[0])[0])
         first, *others = dict.fromkeys(show(form, gold) for form in self.forms)
         shown = [first, *sorted(others, key=len)]
@@ -248,7 +247,6 @@ def fill_rows(rows: Rows, column: str) -> list[dict[str, Any]]:
 
 
 def write_value(value: Any) -> str:
-    """Return a value of a column as the text of a completion."""
     chat = value if isinstance(value, list) else []
     if isinstance(value, str) or (chat and all(isinstance(one, Mapping) and "role" in one for one in chat)):
         return completion_text(value)
@@ -264,7 +262,6 @@ def join(one: Form, other: Form) -> Form:
 
 
 def show(form: Form, answer: str) -> str:
-    """Return how an answer is written in a form, for a message."""
     written = replace(form, answer=form.answer.replace(WORKING, "...")).write_answer(answer)
     return shorten_repr(form.wrap("...", written) if form.tags else written)
 
@@ -325,7 +322,6 @@ class Trials:
         return [row.get(self.column) for row in self.found.rows]
 
     def list_readers(self, rewards: Reward) -> list[FunctionReward]:
-        """Return the functions that read the column with the right answers."""
         row = self.found.rows[0]
         return [one for one in find_functions(rewards) if self.column in list_read_columns(one, row)]
 

@@ -142,7 +142,6 @@ def write_attacks(
 
 
 def collect_worthless(rewards: Reward) -> dict[str, str]:
-    """Return the worthless completions that the reward functions declare, by name."""
     return {
         f"{function.name}: {name}": text
         for function in find_functions(rewards)

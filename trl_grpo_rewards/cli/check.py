@@ -54,7 +54,6 @@ def describe_findings(findings: Sequence[Findings]) -> dict[str, Any]:
 
 
 def summarize_findings(findings: Sequence[Findings]) -> str:
-    """Return a table of the checks, and the first faults and warnings."""
     rows = [["check", "warnings", "faults"]]
     for one in findings:
         counts = [str(len(one.warnings)), str(len(one.faults))] if one.is_run else ["not run", "not run"]
@@ -85,7 +84,6 @@ def try_labelled() -> list[dict[str, Any]]:
 
 
 def show_results(results: list[dict[str, Any]], *, is_json: bool) -> int:
-    """Print what the checks make of labelled rewards. Return the exit code."""
     broken, healthy = ([one["result"] for one in results if one["is_broken"] is kind] for kind in (True, False))
     missed, alarms = broken.count("missed"), healthy.count("false alarm")
     if is_json:

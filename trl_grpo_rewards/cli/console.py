@@ -199,7 +199,6 @@ def keep_stdout_for_json(is_json: bool) -> Iterator[None]:
 
 
 def end(text: str, code: int) -> NoReturn:
-    """End the process with a text on standard error."""
     print(make_visible(text), file=sys.stderr)
     sys.exit(code)
 

@@ -69,7 +69,6 @@ class JobParser(TrlParser, CommandParser):
 
 
 def list_options(command: str) -> list[dict[str, Any]]:
-    """Return the options of a job, section by section."""
     classes = (JOBS[command], FilteredGRPOConfig, ModelConfig, GRPOConfig)  # the last one has most of the second one
     titles = (*OWN, "the model (TRL's ModelConfig)", "TRL's trainer (GRPOConfig)")
     sections = {one.name: title for title, owner in zip(titles, classes, strict=True) for one in fields(owner)}
@@ -168,7 +167,6 @@ def describe_steps(args: FilteredGRPOConfig) -> str:
 def load_tokenizer(
     name: str, model: ModelConfig, training: FilteredGRPOConfig
 ) -> tuple[PreTrainedTokenizerBase, PretrainedConfig]:
-    """Return the tokenizer and the configuration of the model without its weights."""
     try:
         trusted = any(getattr(options, "trust_remote_code", False) for options in (model, training))  # TRL moved it
         given = {"revision": model.model_revision, "trust_remote_code": trusted}

@@ -42,7 +42,6 @@ FROM_WEIGHTS = "start a new run from its weights, in another --output_dir."  # a
 
 
 def find_recipe(name: str) -> Path:
-    """Return a file of options, or the bundled recipe of this name."""
     if not Path(name).is_file() and name not in RECIPES:
         close = get_close_matches(name, RECIPES, n=1)
         raise ValueError(
@@ -75,7 +74,6 @@ def ask_for_trust(name: str, does: Sequence[str], remedy: str = "--trust") -> Va
 
 
 def read_recipe(name: str) -> dict[str, Any]:
-    """Return the options of a file or of a bundled recipe."""
     import yaml
 
     file = find_recipe(name)
@@ -120,7 +118,6 @@ def name_format(name: str | None, data_files: Sequence[str] | str | None) -> tup
 
 
 def describe_missing_file(file: str, option: str) -> str:
-    """Return that there is no such file, with a file of a similar name."""
     stems = {one.name.split(".")[0]: one for one in Path(file).parent.glob("*") if find_ending(one.name) in FORMATS}
     close = get_close_matches(Path(file).name.split(".")[0], stems, n=1, cutoff=0.7)
     said = f"Did you mean {option} {quote(str(stems[close[0]]))}? " if close else ""

@@ -58,7 +58,6 @@ def describe_report(runs: Sequence[dict[str, Any]], page: Path) -> dict[str, Any
 
 
 def summarize_report(report: dict[str, Any]) -> str:
-    """Return a table of how each run changed, and the warnings of all."""
     runs, lines = report["runs"], []
     for run in runs:
         forms = [(one, ".1%" if one["is_share"] else ".3f") for one in run["changes"]]

@@ -150,7 +150,6 @@ def score(args: argparse.Namespace, rewards: Reward, old: Reward | None) -> Tall
 
 
 def describe_scores(tally: Tally) -> dict[str, Any]:
-    """Return the statistics with stable keys, for JSON."""
     surprising = sorted((entry for entry in tally.surprising if entry[0] > 0), key=lambda entry: -entry[0])
     examples = [
         {"before": then, "now": now, **describe_row(scored.group, row)}
@@ -194,7 +193,6 @@ def describe_row(group: Group, row: int) -> dict[str, str]:
 
 
 def summarize_scores(found: dict[str, Any], *, has_details: bool) -> str:
-    """Return a table of the rewards, the difference to the old rewards, and examples."""
     rows = [["reward", "mean", "None", "scores", "unchanged", "p99 ms"]]
     for one in found["rewards"]:
         scores = ", ".join(f"{part['score']:.4g}: {part['share']:.1%}" for part in one["shares"] or ())
@@ -226,7 +224,6 @@ def summarize_scores(found: dict[str, Any], *, has_details: bool) -> str:
 
 
 def format_example(label: str, found: dict[str, Any], columns: int) -> str:
-    """Return a line with a label, the start of the prompt and the end of the completion."""
     prompt, completion = (console.make_printable(found[name]) for name in ("prompt", "completion"))
     prompt = console.cut(prompt, (columns - 22) // 3)
     return f"{label:>14}  {prompt} | {console.cut(completion, columns - 19 - cell_len(prompt), keep_end=True)}"

@@ -32,7 +32,6 @@ ADD, TESTS = "def add(a, b):\n    return a + b", ["assert add(1, 2) == 3", "asse
 
 
 def make_rows(column: str, values: list, prompt: str = "Which one?", **more: list) -> Columns:
-    """Return columns with prompts of their own."""
     return {"prompt": [f"({place}) {prompt}" for place in range(len(values))], column: values, **more}
 
 
