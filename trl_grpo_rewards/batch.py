@@ -33,7 +33,6 @@ class Kind:
 
     @property
     def foreign(self) -> set[str]:
-        """Parameters that only other kinds can have."""
         return {"prompt", "prompts", "completion", "completions"}.difference(self.own)
 
 
@@ -91,8 +90,6 @@ def is_same_value(one: Any, other: Any) -> bool:
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows of one call."""
-
     columns: Mapping[
         str, Sequence[Any]
     ]  # one value per row: `prompts`, `completions`, `completion_ids`, the dataset's
@@ -105,7 +102,6 @@ class Batch:
 
     @classmethod
     def from_call(cls, arguments: Mapping[str, Any]) -> "Batch":
-        """Build the batch from the keyword arguments of a call."""
         size = len(arguments["completions"])
         columns = {name: value for name, value in arguments.items() if name not in HOOKS and value is not None}
         for name, values in columns.items():
@@ -173,7 +169,6 @@ class Batch:
         return replace(self, groups=[bisect_right(starts, row) - 1 for row in range(self.size)])
 
     def split(self, kind: str) -> list[Sequence[int]]:
-        """Return the rows of each call of a function of this kind."""
         if kind != "group":
             return [range(self.size)] if kind == "batch" else [[row] for row in range(self.size)]
         rows_of: dict[int, list[int]] = defaultdict(list)

@@ -143,7 +143,6 @@ async def schedule(batch: Batch, *, reward: Reward, steps: Steps) -> list[Score]
 def choose_route(
     row: Mapping[str, Any], column: str, rewards: Mapping[Any, Reward], default: Reward | None
 ) -> list[Reward]:
-    """Return the reward that scores a dataset row, if there is one."""
     chosen = next((reward for key, reward in rewards.items() if key == row.get(column)), default)
     return [] if chosen is None else [chosen]
 

@@ -78,7 +78,6 @@ def world_size() -> int:
 
 
 def rank_index() -> int:
-    """Return the index of this rank in the process group, which is 0 without one."""
     if world_size() == 1:
         return 0
     from torch import distributed

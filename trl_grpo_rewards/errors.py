@@ -105,7 +105,6 @@ class MissingColumn(ValueError):
         self.similar = [*get_close_matches(column, usual, n=1), *usual, *get_close_matches(column, available, n=1)]
 
     def suggest(self, other: str, call: str | None) -> str:
-        """Return how to name another column."""
         if call is None:
             return f"Rename it: dataset.rename_column({other}, {self.column!r})."
         return f"Name it: {call}{other}{')' * call.count('(')}."

@@ -43,7 +43,6 @@ REMEDIES = {
 
 
 def describe_no_dataset(value: Any) -> str:
-    """Return what to say of a value that is no dataset."""
     kind = type(value).__name__
     load = "Load the file: load_dataset('json', data_files=..., split='train')."
     return f"The dataset must be a datasets.Dataset, but is a {kind}. {REMEDIES.get(kind, load)}"
@@ -70,7 +69,6 @@ def iterate_column(dataset: Any, column: str) -> Iterator[Any]:
 
 
 def shorten_repr(value: Any) -> str:
-    """Return a value as Python writes it, without the middle of a long one."""
     text = repr(value)
     return text if len(text) <= 100 else f"{text[:60]} ... {text[-35:]}"
 
@@ -205,7 +203,6 @@ def describe_bad_prompt(prompt: Any, has_images: bool = False) -> tuple[str, str
 
 
 def describe_bad_message(message: Any) -> tuple[str, str, str] | None:
-    """Return the same for a message of a prompt."""
     expected = "Each message of a prompt must be a dictionary with 'role' and 'content'"
     if not isinstance(message, Mapping):
         found = f"have a list with a value of the type {type(message).__name__}"

@@ -51,12 +51,10 @@ def describe_fault(checkpoint: Path, has_deepspeed: bool = True) -> str | None:
 
 
 def is_complete(checkpoint: Path) -> bool:
-    """Whether a run can be resumed from a checkpoint."""
     return describe_fault(checkpoint) is None
 
 
 def list_checkpoints(output_dir: str | Path) -> list[Path]:
-    """Return the complete checkpoints of a run."""
     return sorted(filter(is_complete, Path(output_dir).glob("checkpoint-*")))
 
 
@@ -73,7 +71,6 @@ def choose_last_checkpoint(output_dir: str | Path) -> str | None:
 
 
 def read_state(checkpoint: Path) -> dict[str, Any] | None:
-    """Return the trainer state of a checkpoint, or None if it cannot be read."""
     try:
         state = json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -79,13 +79,11 @@ class RewardFactory:
         return inspect.Signature([*options, *columns, name])
 
     def call(self, arguments: dict[str, Any]) -> Any:
-        """Call the function with data and options by name."""
         positional = [arguments.pop(name) for name in self.positional]
         return self.function(*positional, *arguments.pop(self.args_option, ()), **arguments)
 
     @property
     def is_foreign(self) -> bool:
-        """Whether the function is not one of this package."""
         return self.__module__.partition(".")[0] != __name__.partition(".")[0]
 
     def __call__(self, *args: Any, **kwargs: Any) -> "FunctionReward":
@@ -104,7 +102,6 @@ class RewardFactory:
         return built
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """Return the value of each option and column parameter."""
         parameters = self.__signature__.parameters
         try:
             bound = self.__signature__.bind(*args, **kwargs)
@@ -144,7 +141,6 @@ class RewardFactory:
 
     @property
     def declaration(self) -> str:
-        """The options with their defaults, as in a signature."""
         return ", ".join(str(p.replace(annotation=p.empty)) for p in self.__signature__.parameters.values())
 
     def _refuse_arithmetic(self, *other: Any) -> None:
@@ -171,7 +167,6 @@ def is_coroutine(function: Callable[..., Any]) -> bool:
 
 
 def describe_uncalled(factory: RewardFactory) -> str:
-    """Return the end of an error about a factory in place of a reward."""
     name = factory.__name__
     return f"the reward factory '{name}' instead of a reward. Call it with its options: {name}({factory.declaration})."
 
@@ -251,7 +246,6 @@ class FunctionReward(Reward):
         return self.ask_trait("form") or Form()
 
     def check_columns(self, available: Collection[str]) -> None:
-        """Check that the function can get the columns that it needs."""
         for column in sorted(self.own_columns.difference(available)):
             raise self.describe_missing(column, available)
 

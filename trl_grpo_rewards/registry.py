@@ -165,7 +165,6 @@ def takes_lists(function: Callable[..., Any]) -> bool:
 
 @read_operand.register
 def wrap_function(function: Callable, place: Reward | str = "An expression") -> Reward:
-    """Return the reward of a function, a method or an object that TRL can call."""
     where = place if isinstance(place, str) else "An expression"
     if isinstance(function, RewardFactory):
         raise TypeError(f"{where} contains {describe_uncalled(function)}")

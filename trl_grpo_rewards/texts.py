@@ -37,7 +37,6 @@ def wrong_type(what: str, value: Any, expected: str) -> TypeError:
 
 
 def completion_messages(completion: str | Message | Sequence[Message] | None) -> list[Message]:
-    """Return the messages of a completion in either of TRL's formats."""
     return list_messages("A completion", completion, "assistant")
 
 

@@ -136,7 +136,6 @@ class Form:
         return Form(tags, self.prefilled or other.prefilled, words, without, bare=self.bare or other.bare, **equal)
 
     def write_answer(self, answer: str) -> str:
-        """Return the answer as this form writes it."""
         if '"{}"' in self.answer:
             answer = json.dumps(answer, ensure_ascii=False)[1:-1]
         return self.answer.replace("{}", answer) if self.answer else f"\\boxed{{{answer}}}"

@@ -49,8 +49,6 @@ all servers know the first one; OpenAI's reasoning models take only the second."
 
 @dataclass
 class Accepted:
-    """What an endpoint was found to accept."""
-
     structured: bool | None = None  # None if that is not known
     limit: str = "max_tokens"
 
@@ -274,7 +272,6 @@ class Client:
             raise UnreadableReply(f"the reply is not JSON: {self.settings.hide_key(text)[:200]!r}") from None
 
     def _advise_on_limit(self) -> str:
-        """Return advice about a reply that reached its limit."""
         request = self.settings.request or {}
         name = next((name for name in LIMITS if name in request), self.accepted.limit)
         given = request.get(name)
@@ -316,7 +313,6 @@ def read_content(reply: Any) -> str:
 
 
 def count_tokens(reply: Any, name: str) -> int:
-    """Return a number of tokens that a server reports, or 0."""
     usage = reply.get("usage") if isinstance(reply, dict) else None
     count = usage.get(name) if isinstance(usage, dict) else None
     return count if isinstance(count, int) else 0

@@ -39,7 +39,6 @@ class ScaleGrader:
 
     @property
     def heading(self) -> str:
-        """The rubric as the judge reads it."""
         if isinstance(self.rubric, str):
             return f"Grade by this rubric: {self.rubric}\n\n"
         lines = (f"- {': '.join([name, *split_criterion(criterion)[0]])}\n" for name, criterion in self.rubric.items())

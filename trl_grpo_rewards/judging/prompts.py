@@ -35,7 +35,6 @@ class GradingPrompt:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The JSON schema of the verdict."""
         # The reason has no maxLength. With one, xgrammar (0.2.8, vLLM's default) allows no quotes and backslashes, which
         # formulas need, and some hosted models refuse the schema. The limit of tokens ends a long reply.
         value = {"type": "number" if self.scale else "boolean"}
@@ -60,7 +59,6 @@ class GradingPrompt:
 
 
 def build_object_schema(properties: dict[str, Any]) -> dict[str, Any]:
-    """Build the JSON schema of an object that has exactly these properties."""
     return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
 
 

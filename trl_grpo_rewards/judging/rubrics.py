@@ -89,7 +89,6 @@ def read_rubric(value: Any) -> tuple[Criterion, ...]:
 
 
 def list_criteria(value: Any) -> Iterator[Criterion]:
-    """Yield the criteria of a rubric in any shape."""
     value = unpack(value)
     if isinstance(value, str):
         yield from (read_criterion(item, "a text") for item in split_items(value))

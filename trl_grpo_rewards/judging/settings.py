@@ -64,7 +64,6 @@ class Settings:
         return text.replace(self.key, "...") if len(self.key) >= MIN_SECRET else text
 
     def hide_key_in_fields(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """Return an object of a reply without the key in its texts."""
         return {name: self.hide_key(value) if isinstance(value, str) else value for name, value in fields.items()}
 
 
@@ -74,7 +73,6 @@ CONNECT_SECONDS = 5.0  # time limit of the attempt to reach a server before trai
 
 
 def build_settings(options: Mapping[str, Any]) -> Settings:
-    """Build the settings from the options with the same names."""
     return Settings(**{field.name: freeze(options[field.name], field.name) for field in fields(Settings)})
 
 
@@ -111,7 +109,6 @@ def check_judge(
 
 
 def is_rubric(rubric: str | Mapping[Any, Any]) -> bool:
-    """Return whether the rubric is a sentence, or has criteria that are all valid."""
     if isinstance(rubric, str):
         return rubric.strip() != ""
     named = all(isinstance(name, str) and name.strip() for name in rubric)

@@ -13,8 +13,6 @@ from .prompts import GradingPrompt
 
 @dataclass
 class Costs:
-    """What the requests of a call took."""
-
     seconds: list[float] = field(default_factory=list)  # of each request
     cached: int = 0
     tokens_in: int = 0
@@ -72,7 +70,6 @@ def refuse_quote(verdict: str, prompt: GradingPrompt) -> None:
 
 
 def drop_reasoning(text: str) -> str:
-    """Return the text without the reasoning that it begins with."""
     for start, end in REASONING_MARKS:
         if text.startswith(start) and end in text:
             return text.partition(end)[2].strip()

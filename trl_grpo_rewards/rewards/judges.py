@@ -242,7 +242,6 @@ def read_references(solution: list[Any] | None, reference: bool, count: int) -> 
 
 
 def log_costs(gradings: list[Grading], log_metric: Callable[[str, float], None]) -> None:
-    """Log what the calls of a batch cost."""
     gradings = [*{id(grading): grading for grading in gradings}.values()]  # equal rows share a grading
     seconds = [second for grading in gradings for second in grading.costs.seconds]
     if seconds:

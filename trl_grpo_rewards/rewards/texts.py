@@ -20,7 +20,6 @@ ALPHANUMERIC = re.compile(r"\w+")
 
 
 def list_ngrams(items: Sequence[Any], size: int) -> list[Sequence[Any]]:
-    """Return all runs of `size` consecutive items."""
     if isinstance(items, str):
         return [items[start : start + size] for start in range(len(items) - size + 1)]
     return list(zip(*(items[start:] for start in range(size)), strict=False))

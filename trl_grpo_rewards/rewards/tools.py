@@ -27,7 +27,6 @@ __all__ = ["environment", "tool_calls", "tool_errors", "turns"]
 
 
 def list_replies(messages: list[Message]) -> list[Message]:
-    """Return the messages of the assistant."""
     return [message for message in messages if message.get("role", "assistant") == "assistant"]
 
 
@@ -263,7 +262,6 @@ def environment(
 
 
 def read_attribute(one: Any, attribute: str, optional: bool) -> Score:
-    """Return the number that an environment holds under this name, or raise a `ValueError`."""
     if not hasattr(one, attribute):
         if optional:
             return None

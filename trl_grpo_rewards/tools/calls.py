@@ -169,7 +169,6 @@ def make_calls(value: Any) -> list[Call]:
 
 
 def is_error(result: Mapping[str, Any], text: str) -> bool:
-    """Whether the result of a call, a message with this text, is an error."""
     return bool(result.get("is_error")) or result.get("status") == "error" or ERROR.match(text) is not None
 
 
