@@ -92,7 +92,7 @@ def test_a_folder_of_files_and_conversations_are_read_as_they_are(tmp_path):
         ({"data_files": ["missing.jsonl"]}, "There is no file 'missing.jsonl' in .* Correct --data_files"),
         ({"data_files": ["empty.jsonl"]}, "empty.jsonl has no rows. Add prompts"),
         ({"prompt_column": "prompt"}, "no column 'prompt' to read prompts from; the dataset has 'question', 'answer'. Name the column: --prompt_column question"),
-        ({"solution_column": "question"}, "must be in two columns, but both are read from 'question'. Set --solution_column to another column; the dataset has 'question', 'answer'"),
+        ({"solution_column": "question"}, "no column 'question' to read solutions from; the dataset has .*Name the column: --solution_column answer"),
         ({"solution_column": "gold"}, "no column 'gold' to read solutions from; the dataset has .*Name the column: --solution_column answer"),
         ({"data_files": ["renamed.jsonl"], "solution_column": "gold"}, "the dataset has 'question', 'reply'. Name the column: --solution_column reply"),
         ({"dataset_train_split": "training"}, "has no split 'training'; it has 'train'. Choose one of them: --dataset_train_split train"),

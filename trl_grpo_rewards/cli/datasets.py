@@ -149,10 +149,6 @@ def split_dataset(data: DatasetDict, name: str, job: JobArguments, least_rows: i
             f"Choose one of them: --dataset_train_split {next(iter(data))}."
         )
     rows = data[train]
-    if not len(rows):
-        raise ValueError(
-            f"Training needs prompts, but the split {train!r} of {name!r} has no rows. Add prompts to its files."
-        )
     for split in dict.fromkeys([train, test] if size and test in data else [train]):  # with the numbers of the file
         large = find_large_cells(data[split], job.prompt_column, job.solution_column)
         for fault in chain(large, find_prompt_faults(data[split], job.prompt_column)):
@@ -203,22 +199,18 @@ def to_problems(data: Dataset, job: JobArguments, needed: Collection[str]) -> Da
     """Return the dataset with its prompts as messages and its columns renamed to `prompt` and `solution`."""
     prompt_column, solution_column = job.prompt_column, job.solution_column
     names = data.column_names
-    listed = ", ".join(map(repr, names))
     missing = {} if prompt_column in names else {"prompt": prompt_column}
     if missing and (problem := describe_layout(data)) is not None:
         raise ValueError(problem)
-    if solution_column not in names and (solution_column != "solution" or (missing and "solution" in needed)):
+    if solution_column not in {*names} - {prompt_column} and (
+        solution_column != "solution" or (missing and "solution" in needed)
+    ):
         missing["solution"] = solution_column  # not all rewards need one
     if missing:
         lacking = " and ".join(f"no column {column!r} to read {role}s from" for role, column in missing.items())
         raise ValueError(
-            f"There is {lacking}; the dataset has {listed}. Name the column{'s' * (len(missing) > 1)}: "
+            f"There is {lacking}; the dataset has {', '.join(map(repr, names))}. Name the column{'s' * (len(missing) > 1)}: "
             f"{propose_columns(data, missing, prompt_column)}"
-        )
-    if solution_column == prompt_column:
-        raise ValueError(
-            f"Prompts and solutions must be in two columns, but both are read from {prompt_column!r}. Set --solution_column "
-            f"to another column; the dataset has {listed}."
         )
     for old, new in ((prompt_column, "prompt"), (solution_column, "solution")):
         if old != new and old in data.column_names:
