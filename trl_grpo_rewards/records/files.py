@@ -8,8 +8,8 @@ import itertools
 import json
 import logging
 import re
-import traceback
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,15 +33,27 @@ MAX_NAMED = 3  # maximum number of lines that a warning names
 logger = logging.getLogger(__name__)
 
 
+@contextmanager
+def report_failure(what: str, path: Path, warned: set[type]) -> Iterator[None]:
+    """Warn of the first error of each type that keeps something from being written, such as a full disk. Training goes on."""
+    try:
+        yield
+    except Exception as error:  # options, columns, completions and what rewards log may be anything
+        if type(error) not in warned:
+            logger.warning(
+                f"The {what} of the run cannot be written to '{path}': {type(error).__name__}: {error}. Training continues "
+                f"without it, and what comes later is tried again. Check the disk and the folder."
+            )
+        warned.add(type(error))
+
+
 class GroupWriter:
-    """Appends the records of one run to its files, and never raises an error. `lost` counts groups without a record."""
+    """Appends the records of one run to its files, and never raises an error."""
 
     def __init__(self, output_dir: str | Path, first_step: int | None = None) -> None:
-        self.folder = Path(output_dir, FOLDER)
-        self.first_step = first_step
+        self.folder, self.first_step, self.warned = Path(output_dir, FOLDER), first_step, set[type]()
         self.run, self.part, self.size = 0, 1, 0
-        self.step, self.count, self.lost = -1, 0, 0
-        self.warned: set[type] = set()
+        self.step, self.count = -1, 0
 
     def write(self, step: int, records: Iterable[dict[str, Any]]) -> None:
         """Append groups of a step. A step can be written in several calls."""
@@ -49,53 +61,16 @@ class GroupWriter:
             self.first_step = step
         if step != self.step:
             self.step, self.count = step, 0
-        first, lines = self.count, self._encode(records)
-        try:
+        with report_failure("records", self.folder, self.warned):
             self.folder.mkdir(parents=True, exist_ok=True)
             self.run = self.run or max(map(number_run, list_parts(self.folder)), default=0) + 1
+            places = ({"run": self.run, "step": step, "group": group} for group in itertools.count(self.count))
+            placed = zip(places, records, strict=False)
+            lines = [json.dumps(place | {"first_step": self.first_step} | one).encode() for place, one in placed]
+            self.count += len(lines)
             self.size = append_lines(self.folder / f"{self.run:04d}-{self.part:04d}.jsonl", self.size, lines)
             if self.size >= MAX_FILE_SIZE:
                 self.part, self.size = self.part + 1, 0
-        except Exception as error:
-            self.lost += self.count - first + sum(1 for _ in lines)
-            self._warn(
-                error,
-                f"Group records cannot be written to '{self.folder}': {error}. Training continues without these "
-                f"records, and every later step tries again. Free disk space, make the folder writable, or set "
-                f"group_records=False.",
-            )
-
-    def lose(self, groups: int, error: Exception) -> None:
-        """Count groups whose records cannot be made."""
-        self.lost += groups
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        self._warn(
-            error,
-            f"The record of a group cannot be made: {type(error).__name__} in {place.name}, line {place.lineno} of "
-            f"{place.filename}. Training continues without the records of such groups. Please report this error.",
-        )
-
-    def _warn(self, error: Exception, text: str) -> None:
-        """Log the first error of each type."""
-        if type(error) not in self.warned:
-            logger.warning(text)
-        self.warned.add(type(error))
-
-    def _encode(self, records: Iterable[dict[str, Any]]) -> Iterator[bytes]:
-        """Yield the line of each record without its end. Groups are counted, also those that have no record."""
-        iterator = iter(records)
-        while True:
-            place = {"run": self.run, "step": self.step, "group": self.count, "first_step": self.first_step}
-            try:
-                line = json.dumps(place | next(iterator)).encode()
-            except StopIteration:
-                return
-            except Exception as error:  # whatever the record is made from
-                self.count += 1
-                self.lose(1, error)
-                continue
-            self.count += 1
-            yield line
 
 
 def append_lines(path: Path, size: int, lines: Iterable[bytes]) -> int:

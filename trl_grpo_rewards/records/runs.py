@@ -5,7 +5,6 @@ import logging
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 from ..files import replace_file
 from .dead_groups import Rule, find_kind
 from .fields import drop_infinite, hash_prompt, is_number, is_record, make_readable, summarize_totals
-from .files import FOLDER, Group, append_lines, list_parts, read_groups
+from .files import FOLDER, Group, append_lines, list_parts, read_groups, report_failure
 
 
 logger = logging.getLogger(__name__)
@@ -22,20 +21,6 @@ logger = logging.getLogger(__name__)
 RUN_FILE = "run.json"  # name of the file in the output directory of a run
 TABLES = "completions"  # name of the folder in the output directory in which TRL's trainer writes its tables
 MAX_RUN_SIZE = 64 << 20  # largest size of the file that is read, in bytes
-
-
-@contextmanager
-def report_failure(what: str, path: Path, warned: set[Path]) -> Iterator[None]:
-    """Report once that something cannot be written to a file, such as on a full disk. Training goes on."""
-    try:
-        yield
-    except Exception as error:  # options, columns and what rewards log may be anything
-        if path not in warned:
-            logger.warning(
-                f"The {what} of the run cannot be written to '{path}': {error}. Training continues without it, and what "
-                f"comes later is tried again. Check the disk and the folder."
-            )
-        warned.add(path)
 
 
 def write_run(output_dir: str | Path, run: dict[str, Any]) -> None:
@@ -146,7 +131,7 @@ class LogWriter:
     """Writes the log of a run."""
 
     def __init__(self, output_dir: str | Path) -> None:
-        self.path, self.size, self.warned = Path(output_dir, LOG_FILE), 0, set[Path]()
+        self.path, self.size, self.warned = Path(output_dir, LOG_FILE), 0, set[type]()
 
     def start(self, entries: Iterable[dict[str, Any]]) -> None:
         """Replace the file with the entries of a run up to the checkpoint that it resumes from."""
@@ -230,27 +215,22 @@ def find_run(source: Path) -> Path:
     for place in (source, find_output_dir(source)):
         if has_records(place):
             return place
-    is_other = source.is_file() and source.suffix != ".json"
-    log, files = ([], []) if is_other else (read_log(source), list_log_files(source))
+    is_log = source.suffix == ".json" or not source.is_file()
+    log, files = (read_log(source), list_log_files(source)) if is_log else ([], [])
     if any("reward" in entry and entry["step"] for entry in log):
         return source
-    names = dict.fromkeys(name for entry in log for name in entry if name not in ("step", "epoch"))
-    remedy = "Pass the output_dir of a run, a checkpoint, or a trainer_state.json."
-    if names and names.keys().isdisjoint(("reward", "eval_reward")):
-        listed = ", ".join(map(repr, [*names][:5]))
-        found = f"'{files[0]}' is the log of another trainer, with {listed} and without 'reward'"
-    elif files:
-        found = f"'{files[0]}' has no logged step of training, or is cut off"
-        remedy = "Train for at least logging_steps steps, or pass an earlier checkpoint."
-    elif children := sorted(source.iterdir()) if source.is_dir() else []:
-        runs = [one for one in children if one.is_dir() and (has_records(one) or list_log_files(one))]
-        found = f"'{source}' contains {', '.join(one.name for one in (runs or children)[:10])}"
-        remedy = f"Pass one of these, such as {runs[0]}." if runs else remedy
-    else:
-        state = "is neither a log nor a record" if is_other else "is empty" if source.is_dir() else "does not exist"
-        found = f"'{source}' {state}"
-    error = ValueError if files else FileNotFoundError
-    raise error(f"A report needs a run of GRPOTrainer or of FilteredGRPOTrainer, but {found}. {remedy}")
+    found = f"'{source}' is neither a folder nor a log"
+    if files:
+        names = dict.fromkeys(repr(name) for entry in log for name in entry if name not in ("step", "epoch"))
+        found = (
+            f"'{files[0]}' has no logged step of training with 'reward', but {', '.join([*names][:5]) or 'nothing'}"
+        )
+    elif source.is_dir():
+        found = f"'{source}' contains {', '.join(sorted(one.name for one in source.iterdir())[:10]) or 'nothing'}"
+    raise (ValueError if files else FileNotFoundError)(
+        f"A report needs a run of GRPOTrainer or of FilteredGRPOTrainer, but {found}. Pass the output_dir of a run that has "
+        f"trained for at least logging_steps steps, one of its checkpoints, or a trainer_state.json."
+    )
 
 
 def read_steps(source: Path, log: list[dict[str, Any]]) -> Iterator[tuple[int, dict[str, Any], list[dict[str, Any]]]]:

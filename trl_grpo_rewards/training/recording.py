@@ -18,7 +18,7 @@ from ..expressions import Reward, add
 from ..faults import show_rows
 from ..function_rewards import find_functions
 from ..records.fields import CompletionFields, describe_completions, describe_groups
-from ..records.files import GroupWriter
+from ..records.files import GroupWriter, report_failure
 from ..records.runs import LogWriter, write_run
 from .config import FilteredGRPOConfig
 from .groups import Generation
@@ -62,24 +62,15 @@ class Recorder(TrainerCallback):
         elif state.is_world_process_zero:
             self.early.append(entry)
 
-    def on_train_end(self, *args: Any, **kwargs: Any) -> None:
-        if self.writer.lost:
-            logger.warning(f"{self.writer.lost} group(s) of this run have no record. An earlier warning says why.")
-
     def record(self, step: int, generation: Generation, advantages: Sequence[float]) -> None:
         """Write a record of every group. The advantages of the generation come last. Every rank must call this."""
         if not self.args.group_records:
             return
         has_text, has_ids = self.args.group_records_text, self.args.group_records_ids
         mine: list[CompletionFields] | None = None
-        try:
+        with report_failure("records", self.writer.folder, self.writer.warned):
             mine = describe_completions(generation.completions, has_text, has_ids)
-        except Exception as error:  # completions and columns may be anything
-            self.writer.lose(0, error)  # the main process counts them
-        completions = gather_fields(mine)
-        if completions is None:
-            self.writer.lost += len(generation.groups.kinds)
-        elif completions:
+        if completions := gather_fields(mine):
             scores = generation.groups.describe([*advantages][-len(completions) :])
             self.writer.write(step, describe_groups(completions, scores))
 
