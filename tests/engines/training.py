@@ -52,13 +52,7 @@ ACCUMULATED = {
     "gradient_checkpointing": True,
 }
 RESAMPLED = {"zero_variance": "drop", "max_resample_rounds": 2, "shuffle_dataset": True, "max_steps": 4}
-SAVED = {
-    **RESAMPLED,
-    "optim": "adamw_torch",
-    "learning_rate": 1e-3,
-    "save_strategy": "steps",
-    "save_steps": 2,
-}
+SAVED = {**RESAMPLED, "optim": "adamw_torch", "learning_rate": 1e-3, "save_strategy": "steps", "save_steps": 2}
 COLOCATED = {
     "per_device_train_batch_size": 16,
     "use_vllm": True,

@@ -144,11 +144,7 @@ def test_changes_have_the_gradient_of_trl_on_two_ranks(folder):
 
 def machine(folder, **options):
     """A trainer on a machine with a disk of its own, which draws its prompts."""
-    options = {
-        "zero_variance": "drop",
-        "max_resample_rounds": 2,
-        "save_on_each_node": True,
-    } | options
+    options = {"zero_variance": "drop", "max_resample_rounds": 2, "save_on_each_node": True} | options
     options |= {"save_strategy": "steps", "save_steps": 3, "gradient_accumulation_steps": 1, "learning_rate": 0.01}
     own = folder / f"machine-{dist.get_rank()}"
     return trainer_of(FilteredGRPOTrainer, folder, [mostly_dead], output_dir=str(own), **options), own

@@ -22,12 +22,7 @@ from trl_grpo_rewards.records.runs import read_log, read_run
 from trl_grpo_rewards.report import write_report
 from trl_grpo_rewards.training import recording
 from trl_grpo_rewards.training.groups import Generation, ScoredGroups
-from trl_grpo_rewards.training.recording import (
-    Recorder,
-    describe_dataset,
-    gather_fields,
-    hide_secrets,
-)
+from trl_grpo_rewards.training.recording import Recorder, describe_dataset, gather_fields, hide_secrets
 
 
 RECORD = {"rewards": {"boxed": [1.0]}, "columns": {}, "prompt_id": "a"}
