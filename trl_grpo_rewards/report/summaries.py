@@ -34,12 +34,8 @@ class Summary:
 
     def __init__(self, source: str | Path, runs: int = 1) -> None:
         self.source = Path(source)
-        self.run, self.prompts, self.excerpts, self.examples = (
-            RunStatistics(),
-            PromptHistories(),
-            Excerpts(runs),
-            Examples(),
-        )
+        self.run, self.prompts = RunStatistics(), PromptHistories()
+        self.excerpts, self.examples = Excerpts(runs), Examples()
         self.log, self.description = read_log(self.source), read_run(find_output_dir(self.source)) or {}
         self.is_recorded = has_records(self.source)
         if not self.is_recorded:
@@ -72,13 +68,11 @@ class Summary:
         """Return what the page knows about the run. The scripts in `page` read it by these names."""
         run, log, ends, held_out = self.run, self.log, find_ends(self.run), compare_held_out(self.log)
         (anomalies, passed), points = find_anomalies(run, log), chart_columns(run)
-        there, needed = count_needed(run)
+        options, (there, needed) = self.description.get("options") or {}, count_needed(run)
         verdict = write_verdict(run, ends, held_out, self.description.get("held_out"))
         return {
             "name": self.name,
-            "progress": describe_progress(
-                run.ends[1], self.description.get("options") or {}, log, not self.is_recorded
-            ),
+            "progress": describe_progress(run.ends[1], options, log, not self.is_recorded),
             "verdict": [*name_worst(anomalies), *verdict],
             "examples": self.examples.describe(),
             "advice": "" if self.is_recorded else LINES["rewards" in self.description],
@@ -147,12 +141,8 @@ def compare_ends(run: RunStatistics, ends: Ranges) -> list[dict[str, Any]]:
         ("Truncated", True, "completions/clipped_ratio"),
     ]
     rows.sort(key=lambda row: not run.outcome and row[0] != "Total reward")
-    known = [(what, is_share, ends.get("mean", name)) for what, is_share, name in rows]
-    return [
-        {"what": what, "share": share, "values": values.tolist()}
-        for what, share, values in known
-        if values.notna().all()
-    ]
+    found = [{"what": what, "share": share, "values": ends.get("mean", name)} for what, share, name in rows]
+    return [one | {"values": one["values"].tolist()} for one in found if one["values"].notna().all()]
 
 
 def find_anomalies(run: RunStatistics, log: Sequence[dict[str, Any]] = ()) -> tuple[list[Anomaly], list[str]]:

@@ -86,19 +86,18 @@ def compare_held_out(log: list[dict[str, Any]]) -> list[dict[str, Any]]:
             "steps": [evaluations[0]["step"], evaluations[-1]["step"]],
             "problems": round(math.prod(read_finite(evaluations[-1].get(name)) or 0.0 for name in SIZE)),
             "is_long": (read_finite(evaluations[-1].get("runtime")) or 0.0) > LONG,
-            "values": pair_evaluations(evaluations[0], evaluations[-1], "mean", TITLES),
-            "deviations": dict(
-                pair_evaluations(evaluations[0], evaluations[-1], "std", {"reward_std": "total reward"})
-            ),
+            "values": pair_evaluations(evaluations, "mean", TITLES),
+            "deviations": dict(pair_evaluations(evaluations, "std", {"reward_std": "total reward"})),
         }
         for dataset, evaluations in list_evaluations(log).items()
     ]
 
 
 def pair_evaluations(
-    before: dict[str, Any], after: dict[str, Any], part: str, titles: dict[str, str]
+    evaluations: list[dict[str, Any]], part: str, titles: dict[str, str]
 ) -> list[tuple[str, list[float | None]]]:
-    """Return the title of each value, and its value before and after. `part` is that of rewards, which are first."""
+    """Return the title of each value, and its first and last value. `part` is that of rewards, which are first."""
+    before, after = evaluations[0], evaluations[-1]
     named = {name: match[1] for name in before if (match := re.fullmatch(f"rewards/(.+)/{part}", name))}
     named |= {name: titles[name] for name in ("reward", *before) if name in titles.keys() & before.keys()}
     return [(title, [read_finite(before[name]), read_finite(after.get(name))]) for name, title in named.items()]

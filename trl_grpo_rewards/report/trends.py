@@ -77,9 +77,8 @@ def choose_statistic(name: str) -> str:
     """Return how the values of a column become one value of a point."""
     if name in ("tokens", "completions", "variance") or name.startswith(("lessons/", "signal/")):
         return "sum"
-    return {"first": "min", "last": "max", "completions/min_length": "min", "completions/max_length": "max"}.get(
-        name, "mean"
-    )
+    ends = {"first": "min", "last": "max", "completions/min_length": "min", "completions/max_length": "max"}
+    return ends.get(name, "mean")
 
 
 class RunStatistics:
@@ -105,11 +104,8 @@ class RunStatistics:
 
     def add_entry(self, entry: dict[str, Any], first: int) -> None:
         """Add an entry of a log, as two completions that have its means and deviations. It says more than some of its groups."""
-        names = (
-            "reward",
-            "completions/clipped_ratio",
-            *(f"completions/{how}_length" for how in ("mean", "min", "max")),
-        )
+        lengths = (f"completions/{how}_length" for how in ("mean", "min", "max"))
+        names = ("reward", "completions/clipped_ratio", *lengths)
         columns: dict[str, list[Any]] = {name: [entry.get(name)] for name in names}
         for name, mean in list_means(entry).items():
             std = sum(keep_finite([entry.get(f"rewards/{name}/std")]))
@@ -133,9 +129,8 @@ class RunStatistics:
     def points(self) -> pd.DataFrame:
         """What the rows of each range say, under the names of metrics where there are such."""
         parts = [table.groupby("range") for table in self.tables]
-        steps, groups = (
-            part.agg({name: choose_statistic(name) for name in part.obj if name != "range"}) for part in parts
-        )
+        how = ({name: choose_statistic(name) for name in part.obj if name != "range"} for part in parts)
+        steps, groups = (part.agg(each) for part, each in zip(parts, how, strict=True))
         spreads = {name: parts[0][name].std().fillna(0) for name in steps if name.startswith("rewards/")}
         points = steps.join(groups[groups.columns.difference(steps.columns)]).astype({"first": int, "last": int})
         points = points.assign(**{name.removesuffix("mean") + "std": values for name, values in spreads.items()})
@@ -189,11 +184,9 @@ def read_passes(record: dict[str, Any]) -> list[bool]:
 def find_lesson(record: dict[str, Any]) -> GroupKind:
     """Return the kind of a group, or of a live one that by the outcome reward alone, as `count_lessons` does."""
     kind: GroupKind = record.get("outcome", "live")
-    return (
-        kind
-        if kind != "live"
-        else find_kind_alone(read_outcome_scores(record), record.get("tolerance", DEFAULT_TOLERANCE))
-    )
+    if kind != "live":
+        return kind
+    return find_kind_alone(read_outcome_scores(record), record.get("tolerance", DEFAULT_TOLERANCE))
 
 
 def find_pass_band(passed: int, total: int) -> str:
@@ -237,8 +230,7 @@ def tabulate_group(record: dict[str, Any], size: int) -> dict[str, Iterable[Any]
 def compute_covariances(record: dict[str, Any]) -> dict[str, float]:
     """Return the covariance of each weighted reward with the total within the group. Their sum is the variance."""
     weights, rewards = record.get("weights") or {}, record["rewards"]
+    factors = [weights.get(name, 1.0) for name in rewards]
     scores = np.array([*rewards.values()] or [[]], dtype=float).T
-    covariances = (
-        sum_covariances(scores * [weights.get(name, 1.0) for name in rewards]) if scores.size else np.zeros(0)
-    )
+    covariances = sum_covariances(scores * factors) if scores.size else np.zeros(0)
     return dict(zip(rewards, covariances.tolist(), strict=False)) if covariances.sum() > ROUNDING_ERROR**2 else {}

@@ -4,7 +4,7 @@ import logging
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any, NamedTuple, TypeAlias
 
@@ -74,17 +74,13 @@ class Packer:
     args: FilteredGRPOConfig
     pad_token_id: int
     is_drop: bool = False  # denominators of losses count live rows only
-    has_mean: bool = (
-        False  # next to its sum over tokens, a loss has a mean over micro-batches, such as an entropy bonus
-    )
+    has_mean: bool = False  # a loss also has a mean over micro-batches, such as an entropy bonus
     keeps_rows: bool = False  # each micro-batch has TRL's rows, and only its padding is cut
     keeps_positions: bool = False  # prompts keep their padding, because the model cannot be told positions
     limit: float = math.inf  # completions keep their padding in batches with at least as many columns
     sharing: trees.Sharing | None = None  # how rows share what they have in common, unless they cannot
     tried: int = 0  # how often it was tried whether they can
-    scored: np.ndarray = field(
-        default_factory=lambda: np.zeros(len(TOKENS), int)
-    )  # without gradient, since the last `pack`
+    scored: Any = 0  # numbers of tokens without gradient since the last `pack`
 
     def stack(self, rows: list[TensorRow]) -> TensorBatch:
         return stack(rows, self.pad_token_id, self.args.pad_to_multiple_of)
@@ -96,9 +92,8 @@ class Packer:
         completion, device = batch["completion_ids"].size(1), batch["completion_ids"].device
         if widths := batch.pop("prompt_width", None):
             prompt = batch["prompt_ids"].size(1)
-            batch["position_ids"] = trees.count_positions(
-                prompt + completion, torch.tensor(widths, device=device) - prompt
-            )
+            firsts = torch.tensor(widths, device=device) - prompt
+            batch["position_ids"] = trees.count_positions(prompt + completion, firsts)
         if tree := one and one.build(completion, device):
             batch["tree"] = tree
         return batch
@@ -207,8 +202,8 @@ class Packer:
         span = 1 if self.keeps_rows else span
         steps = [self.pack_step(parts[start : start + span]) for start in range(0, len(parts), span)]
         batches, computed, tokens = zip(*steps, strict=True)
-        own = np.sum(tokens, 0) * self.args.num_iterations, self.scored
-        self.scored = np.zeros_like(self.scored)
+        own = np.sum(tokens, 0) * self.args.num_iterations, np.zeros(len(TOKENS), int) + self.scored
+        self.scored = 0
         with_gradient, without_gradient = np.sum(gather_object([own]), 0)
         counted = {"rows_computed": sum(computed)}
         counted |= {f"tokens_{name}": count for name, count in zip(TOKENS, with_gradient, strict=True)}
@@ -234,9 +229,8 @@ class Packer:
         paths, budget = self.read(live), max(map(count_padded_tokens, parts))
         needed = sum(map(count_tokens, live)) if paths is None else trees.count_different(paths)
         facts = budget, needed, paths is None, self.is_wide(rows), has_images(live), has_images(rows)
-        budgets, all_needed, are_whole, are_wide, has_live_images, has_any_images = zip(
-            *gather_object([facts]), strict=True
-        )
+        of_all = zip(*gather_object([facts]), strict=True)
+        budgets, all_needed, are_whole, are_wide, has_live_images, has_any_images = of_all
         sharing = None if any(are_whole + are_wide) else self.sharing
         # The padding of another rank would change positions, but not those of models with images.
         stays = self.keeps_rows or any(are_wide) or self.keeps_positions and not any(has_any_images)
@@ -261,12 +255,8 @@ class Packer:
             # skip it.
             members[-1] = [*members[-1], with_image]
             counts = [[*sizes[:-1], sizes[-1] + 1] for sizes in counts]
-        silent = {
-            **self.build([with_image]),
-            "silent": True,
-            "loss_scale": 0.0,
-            "weights": Weights(0, 0, len(counts), len(parts)),
-        }
+        none = Weights(0, 0, len(counts), len(parts))
+        silent = {**self.build([with_image]), "silent": True, "loss_scale": 0.0, "weights": none}
         on_all = zip(*counts, strict=True), *(zip_longest(*each, fillvalue=0) for each in zip(*gathered, strict=True))
         batches = [
             {
@@ -277,17 +267,12 @@ class Packer:
             for one, rows, sizes, live, tokens in zip_longest(plan, members, *on_all)
         ]
         if not self.keeps_rows:
-            every, ranks = (
-                len(rows) * len(planned),
-                [sum(place < len(own) for own in planned) for place in range(loud)],
-            )
-            self.set_loss_scales(batches, ranks, len(parts), sum(map(sum, planned)) if self.is_drop else every)
+            ranks = [sum(place < len(own) for own in planned) for place in range(loud)]
+            counted = sum(map(sum, planned)) if self.is_drop else len(rows) * len(planned)
+            self.set_loss_scales(batches, ranks, len(parts), counted)
         tokens = [
             needed,
-            sum(
-                one["tree"].tokens.numel() if "tree" in one else count_padded_tokens(one)
-                for one in batches or [silent]
-            ),
+            sum(map(count_computed_tokens, batches or [silent])),
             sum(map(count_padded_tokens, parts)),
             sum(count_padded_tokens(part) // count_rows(part) * part["live"].count(False) for part in parts),
         ]
@@ -369,6 +354,11 @@ def count_missing(passes: int, kind: DistributedType) -> int:
 def count_padded_tokens(batch: TensorBatch) -> int:
     """Return the number of tokens of a batch, with padding."""
     tokens: int = batch["prompt_ids"].numel() + batch["completion_ids"].numel()
+    return tokens
+
+
+def count_computed_tokens(batch: TensorBatch) -> int:
+    tokens: int = batch["tree"].tokens.numel() if "tree" in batch else count_padded_tokens(batch)
     return tokens
 
 
