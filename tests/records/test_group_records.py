@@ -2,11 +2,8 @@
 
 import base64
 import json
-import os
-import random
 import resource
 import shutil
-import signal
 import time
 from dataclasses import replace
 from datetime import datetime
@@ -17,11 +14,9 @@ import numpy as np
 import pytest
 from transformers import TrainerCallback
 
-from helpers.processes import fork_fresh
 from helpers.reward_functions import lengths_of_some
-from helpers.runs import find_lists_of_ids, small_config, train_and_read
-from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, boxed, demo, length
-from trl_grpo_rewards.files import find_last_checkpoint
+from helpers.runs import find_lists_of_ids, train_and_read
+from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, length
 from trl_grpo_rewards.records import files as records
 from trl_grpo_rewards.records.fields import hash_prompt
 from trl_grpo_rewards.records.files import GroupWriter, find_record_files, read_groups, read_records
@@ -274,64 +269,6 @@ def test_a_run_keeps_none_of_the_completions_that_it_has_recorded(config, proble
     args = config(max_steps=2)
     FilteredGRPOTrainer(demo.MODEL, [reward], args=args, train_dataset=problems, callbacks=[look]).train()
     assert len(given) > 4 and held == []
-
-
-def endless_run(folder: Path) -> None:
-    args = small_config(
-        folder, FilteredGRPOConfig, output_dir=str(folder), max_steps=10_000, save_strategy="steps", save_steps=2,
-        save_total_limit=2,
-    )  # fmt: skip
-
-    class Done(TrainerCallback):
-        """Notes where each attempt begins and every step that it finishes."""
-
-        def on_train_begin(self, args, state, control, **kwargs):
-            with (folder / "done").open("a") as file:
-                file.write(f"{state.global_step}\n")
-
-        on_step_end = on_train_begin
-
-    data = demo.arithmetic("train", size=64)
-    trainer = FilteredGRPOTrainer(demo.MODEL, boxed(), args=args, train_dataset=data, callbacks=[Done()])
-    trainer.train(resume_from_checkpoint=find_last_checkpoint(folder))
-
-
-def steps_done(folder: Path) -> list[int]:
-    return [int(step) for step in (folder / "done").read_text().split()] if (folder / "done").exists() else []
-
-
-def main(folder: Path, steps: list[int]) -> None:
-    """A run that is killed after some steps and goes on, again and again; what was read after each time."""
-    rng, seen = random.Random(0), []
-    for count in steps:
-        target = len(steps_done(folder)) + 1 + count  # it begins with a line, too
-        run = os.fork()  # what was imported need not be imported again
-        if run == 0:
-            endless_run(folder)
-        while len(steps_done(folder)) < target:
-            assert os.waitpid(run, os.WNOHANG) == (0, 0)
-            time.sleep(0.01)
-        time.sleep(0.3 * rng.random())
-        os.kill(run, signal.SIGKILL)
-        os.waitpid(run, 0)
-        lines = list(read_records(folder))
-        seen.append({"done": steps_done(folder), "places": [(line["step"], line["group"]) for line in lines]})
-    (folder / "seen").write_text(json.dumps(seen))
-
-
-@pytest.mark.slow
-def test_records_of_finished_steps_outlive_kills(tmp_path):
-    """Killed at random moments and resumed: no finished step of the last attempt is missing, none is read twice."""
-    run = fork_fresh(main, tmp_path, [3, 0, 2, 1])
-    run.join(300)
-    assert run.exitcode == 0
-    seen = json.loads((tmp_path / "seen").read_text())
-    assert len(seen) == 4 and len(list((tmp_path / "groups").iterdir())) >= 3
-    for one in seen:
-        found = [tuple(place) for place in one["places"]]
-        whole = [(step, group) for step in range(1, one["done"][-1] + 1) for group in range(2)]
-        assert found[: len(whole)] == whole and len(found) == len({*found})
-        assert max((step for step, _ in found), default=0) <= max(one["done"]) + 1
 
 
 def test_a_file_is_closed_once_it_is_large_enough(tmp_path, monkeypatch):

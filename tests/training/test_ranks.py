@@ -183,15 +183,11 @@ def test_ranks_stop_together_when_a_grouped_reward_raises_on_one(folder):
 
 
 @on_two_ranks
-def test_both_ranks_compare_the_totals_and_the_terms_of_weight_0_of_all_rows(folder):
-    """Two grouped terms of weight 0, next to terms that need whole groups."""
+def test_terms_that_need_whole_groups_and_terms_of_weight_0_go_together(folder):
     total = share(keywords(any=("1",))) + appeal(boxed(), to=on_rank_zero(), refused=True, numbers=True, budget=0.5)
     total += 0 * relative() + 0 * compared()
     trainer = trainer_of(FilteredGRPOTrainer, folder, total, model=demo.MODEL, max_steps=3, log_completions=True)
     trainer.train()
-    found = {name: [*steps] for name, steps in trainer._alarm.points.items()}
-    assert gather(found) == [found, found] and [*found] == ["relative", "compared"]
-    assert all([len(scores) for _, _, scores in steps] == [12] * 3 for steps in found.values())
     assert all(len({*shares}) == 1 for shares in in_groups(read_table(trainer)["share"]))
     assert all(0 < entry["boxed/appeal/asked"] <= 3 for entry in trainer.state.log_history if "reward" in entry)
 

@@ -61,18 +61,6 @@ def test_nothing_is_said_of_what_can_be_read_or_is_not_read(caplog):
 # --- rewards ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_sum_is_unpacked_and_all_else_is_left_as_trl_takes_it(config):
-    args, models = config(), ["org/model", plain]
-    assert unpack_rewards(boxed() - 0.5 * tags("a"), args) == ([boxed(), tags("a")], [1.0, -0.5])
-    assert unpack_rewards(boxed(), args) == ([boxed()], [1.0])
-    assert unpack_rewards(models, args) == (models, None) and unpack_rewards((plain,), args) == ([plain], None)
-    assert unpack_rewards("org/model", args) == ("org/model", None) and unpack_rewards(None, args) == (None, None)
-    weighted = config(reward_weights=[1.0, 2.0])
-    assert unpack_rewards([boxed(), plain], weighted)[1] is None
-    with pytest.raises(ValueError, match="reward_weights=.* is given too. Leave out reward_weights, or pass a list"):
-        unpack_rewards(boxed() + tags("a"), weighted)
-
-
 def test_rewards_are_built_and_have_names_of_their_own():
     for sound in (boxed(), [boxed(), plain, "org/model", "org/model"], plain, None, []):
         check_rewards(sound)
