@@ -68,29 +68,24 @@ def check_results(function: Callable[..., Any], reward: str, is_async: bool) -> 
 def check_rollout(roll_out: Callable[..., Any], prompts: list[Any], trainer: Any) -> Any:
     """Return what a rollout function returned for prompts, which TRL has repeated for each completion."""
     fields = roll_out(prompts, trainer)
-    if not isinstance(fields, Mapping):
+    is_dict, per_row = isinstance(fields, Mapping), ("prompt_ids", "completion_ids")
+    lists = {name: one for name, one in fields.items() if isinstance(one, list) or name in per_row} if is_dict else {}
+    found = {name: len(one) if hasattr(one, "__len__") else 0 for name, one in lists.items()}
+    wrong = [f"{count} in '{name}'" for name, count in found.items() if count != len(prompts)]
+    if is_dict and not wrong:
+        tokens = [len(ids) for ids in fields.get("completion_ids", ())]
+        masks = tokens if fields.get("env_mask") is None else map(len, fields["env_mask"])
+        pairs = enumerate(zip(tokens, masks, strict=False))
+        wrong = [
+            f"{one} tokens and {mask} values for row {row}" for row, (one, mask) in pairs if not one or mask != one
+        ]
+    if not is_dict or wrong:
         raise ValueError(
-            f"rollout_func must return a dict; got {fields!r:.100}. Return the lists 'prompt_ids', 'completion_ids' and "
-            f"'logprobs'."
+            f"rollout_func must return a dict of lists, with one value for each of the {len(prompts)} prompts, a token or more in "
+            f"each of 'completion_ids', and one value of 'env_mask' per token; got {wrong[0] if wrong else repr(fields)[:100]}. "
+            f"TRL has already repeated the prompts, and the token that ends a completion counts."
         )
-    for name, values in fields.items():
-        is_per_row = isinstance(values, list) or name in ("prompt_ids", "completion_ids")
-        count = len(values) if hasattr(values, "__len__") else 0
-        if is_per_row and count != len(prompts):
-            raise ValueError(
-                f"rollout_func must return one value for each of the {len(prompts)} prompts in each list; got {count} in "
-                f"'{name}'. Return one completion per prompt: TRL has already repeated the prompts num_generations times."
-            )
-    lengths = [len(ids) for ids in fields.get("completion_ids", ())]
-    masks = lengths if fields.get("env_mask") is None else map(len, fields["env_mask"])
-    for row, (tokens, mask) in enumerate(zip(lengths, masks, strict=False)):
-        if not tokens or mask != tokens:
-            raise ValueError(
-                f"rollout_func must return at least one token per completion, and one value of 'env_mask' per token; got "
-                f"{tokens} tokens and {mask} values for row {row}. Return the token that ends a completion, too."
-            )
-    ids = {name: fields[name] for name in ("prompt_ids", "completion_ids") if name in fields}
-    return {**fields, **{name: [[*map(int, row)] for row in rows] for name, rows in ids.items()}}
+    return {**fields, **{name: [[*map(int, row)] for row in fields[name]] for name in per_row if name in fields}}
 
 
 @dataclass(frozen=True)

@@ -181,7 +181,7 @@ def search(rows, width, ordered):
 @given(TABLES)
 def test_matchings_are_the_best(table):
     rows, width = table
-    assert assign(rows, width) == pytest.approx(search(rows, width, ordered=False))
+    assert assign(rows) == pytest.approx(search(rows, width, ordered=False))
     assert align(rows, width) == pytest.approx(search(rows, width, ordered=True))
 
 

@@ -162,13 +162,13 @@ def test_a_reward_that_is_too_large_counts_as_none_and_not_as_zero(
 
 
 @pytest.mark.parametrize("change, said", [
-    (lambda out: {**out, "said": out["said"][:3]}, "for each of the 8 prompts in each list; got 3 in 'said'. Return one"),
-    (lambda out: {**out, "said": out["said"] * 2}, "for each of the 8 prompts in each list; got 16 in 'said'"),
-    (lambda out: {**out, "completion_ids": out["completion_ids"] * 4}, "got 32 in 'completion_ids'. Return one completi"),
+    (lambda out: {**out, "said": out["said"][:3]}, "for each of the 8 prompts, .*; got 3 in 'said'. TRL has"),
+    (lambda out: {**out, "said": out["said"] * 2}, "for each of the 8 prompts, .*; got 16 in 'said'"),
+    (lambda out: {**out, "completion_ids": out["completion_ids"] * 4}, "got 32 in 'completion_ids'. TRL has already"),
     (lambda out: {**out, "prompt_ids": None}, "got 0 in 'prompt_ids'"),
     (lambda out: {**out, "completion_ids": [[], *out["completion_ids"][1:]]}, r"got 0 tokens and \d+ values for row 0"),
     (lambda out: {**out, "env_mask": [[1], *out["env_mask"][1:]]}, "tokens and 1 values for row 0"),
-    (lambda out: [*out], r"return a dict; got \['prompt_ids', .*Return the lists 'prompt_ids', 'completion_ids'"),
+    (lambda out: [*out], r"return a dict of lists, .*; got \['prompt_ids', "),
     (lambda out: {"prompt_ids": out["prompt_ids"]}, r"return keys \['completion_ids', 'logprobs'\]"),
 ], ids=["too few", "too many", "G times", "no list", "no token", "mask", "no dict", "no ids"])  # fmt: skip
 def test_what_a_rollout_function_returns_is_checked(config, problems, change, said):

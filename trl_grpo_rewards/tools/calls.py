@@ -3,6 +3,7 @@
 import ast
 import contextlib
 import json
+import math
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -330,7 +331,7 @@ def match_calls(
     if is_whole:
         rows = [[float(value == 1.0) for value in row] for row in rows]
     rows = [row for row in rows if any(row)][:MAX_SIMILAR]
-    return align(rows, len(expected)) if is_ordered else assign(rows, len(expected))
+    return align(rows, len(expected)) if is_ordered else assign(rows)
 
 
 def align(rows: Sequence[Sequence[float]], width: int) -> float:
@@ -343,36 +344,11 @@ def align(rows: Sequence[Sequence[float]], width: int) -> float:
     return best[-1]
 
 
-def assign(rows: Sequence[Sequence[float]], width: int) -> float:
-    """Return the largest sum of values in different rows and columns, by the Hungarian algorithm."""
-    if not rows or not width:
-        return 0.0
-    values = rows if len(rows) <= width else [*zip(*rows, strict=True)]
-    height, width = len(values), len(values[0])
-    by_row, by_column = [0.0] * (height + 1), [0.0] * (width + 1)  # potentials
-    row_of = [0] * (width + 1)  # 0 means none, and the rows are counted from 1
-    for new in range(1, height + 1):
-        row_of[0], column = new, 0
-        least, came_from, is_done = [float("inf")] * (width + 1), [0] * (width + 1), [False] * (width + 1)
-        while row_of[column]:
-            is_done[column] = True
-            row, delta, nearest = row_of[column], float("inf"), 0
-            for other in range(1, width + 1):
-                if is_done[other]:
-                    continue
-                cost = -values[row - 1][other - 1] - by_row[row] - by_column[other]
-                if cost < least[other]:
-                    least[other], came_from[other] = cost, column
-                if least[other] < delta:
-                    delta, nearest = least[other], other
-            for other in range(width + 1):
-                if is_done[other]:
-                    by_row[row_of[other]] += delta
-                    by_column[other] -= delta
-                else:
-                    least[other] -= delta
-            column = nearest
-        while column:
-            row_of[column] = row_of[came_from[column]]
-            column = came_from[column]
-    return sum(values[row - 1][column - 1] for column, row in enumerate(row_of) if column and row)
+def assign(rows: Sequence[Sequence[float]]) -> float:
+    """Return the largest sum of values in different rows and columns."""
+    import networkx  # slow to import
+
+    graph = networkx.Graph()
+    for row, values in enumerate(rows):
+        graph.add_weighted_edges_from((row, len(rows) + place, value) for place, value in enumerate(values) if value)
+    return math.fsum(graph.edges[edge]["weight"] for edge in networkx.max_weight_matching(graph))
