@@ -1,7 +1,8 @@
 """
 Rewards that are broken or healthy, of many shapes, with the data of each. `check --selftest` is measured on them.
 
-Those that a line says are in `labelled_rewards.txt`, under their data and, if they are broken, what a finding must say.
+Those that a line says are in `labelled_rewards.txt`, after all data (lines with @), under the name of their data and, if
+they are broken, what a finding must say.
 """
 
 import asyncio
@@ -27,7 +28,6 @@ Columns: TypeAlias = dict[str, list]
 
 NUMBERS = [str(11 * place % 97 + 3) for place in range(24)]
 CITIES = ["Paris", "Rome", "New York", "Oslo", "Bern", "Lima", "Kyiv", "Accra", "Cape Town", "Hanoi"]
-SYSTEM = "Respond in this format:\n<reasoning>\n...\n</reasoning>\n<answer>\n...\n</answer>"
 ADD, TESTS = "def add(a, b):\n    return a + b", ["assert add(1, 2) == 3", "assert add(-5, 5) == 0"]
 
 
@@ -41,32 +41,7 @@ def make_chat(column: str, values: list, system: str) -> Columns:
     return rows | {"prompt": [[first, {"role": "user", "content": prompt}] for prompt in rows["prompt"]]}
 
 
-DATA: dict[str, Columns] = {
-    "numbers": {"prompt": [f"What is 1 + {int(one) - 1}?" for one in NUMBERS], "solution": NUMBERS},
-    "integers": make_rows("solution", [*map(int, NUMBERS)]),
-    "decimals": make_rows("solution", ["3.14159", "2.71828", "0.5", "0.333", "1.41421", "9.81", "6.022", "1.602"]),
-    "lengths": make_rows("solution", ["5 km", "12 km", "30 km", "7 km", "45 km", "9 km", "16 km", "22 km"]),
-    "numbers with a tolerance": make_rows("gold", [*map(float, NUMBERS)], tolerance=[0.01] * len(NUMBERS)),
-    "numbers after a working": make_rows("answer", [f"So it is {number}.\n#### {number}" for number in NUMBERS]),
-    "cities": make_rows("solution", CITIES),
-    "a city to quote": make_rows("solution", CITIES, "Say 'The capital is X, of course.'"),
-    "a city in brackets": make_rows("solution", CITIES, "Write [OUT]city[/OUT]."),
-    "a city at the end": make_rows("answer", CITIES),
-    "right completions": make_rows("solution", CITIES, completion=[f"Well. ~{city}~ Bye" for city in CITIES]),
-    "letters": make_rows("target", [*"ABCDBDAC"], "A, B, C or D?"),
-    "labels": make_rows("label", ["spam", "ham"] * 4, "Spam or ham? End with VERDICT: <label>."),
-    "an element that the prompt shows": make_rows("solution", NUMBERS, "End with <final>your number</final>."),
-    "keys of JSON": make_rows("solution", [*range(8)], 'Reply with {"why": "...", "total": 0}.'),
-    "objects": make_rows("reply_fields", [json.dumps({"city": one, "age": age}) for age, one in enumerate(CITIES)]),
-    "lists": make_rows("solution", [["a", "b"], ["c"], ["a"], ["b", "d"]]),
-    "odd texts": make_rows("solution", [*CITIES, 'say "no"', r"\frac{1}{2}"]),
-    "fractions": make_rows("final_answer", [*NUMBERS[:12], r"\frac{5}{7}", r"\frac{1}{3}", r"\sqrt{\frac{1}{2}}"]),
-    "a chat": make_chat("solution", NUMBERS, "Reply as <think> reasoning </think> <answer> answer </answer>."),
-    "the usual script": make_chat("answer", NUMBERS, SYSTEM),
-    "programs": make_rows("tests", [TESTS] * 4, solution=[ADD] * 4),
-    "programs that fail": make_rows("tests", [TESTS] * 4, solution=[ADD.replace("+", "-")] * 4),
-    "programs with weak tests": make_rows("tests", [["assert add(1, 2) is not None"]] * 4, solution=[ADD] * 4),
-}
+DATA: dict[str, Columns] = {}
 
 
 def last(pattern: str, text: str) -> str:
@@ -141,7 +116,10 @@ def read_rewards() -> Iterator[tuple[str, str, Reward, str]]:
     """Yield what labelled_rewards.txt says: the name of each reward, what a finding says, the reward, and its data."""
     data = said = ""
     for line in Path(__file__).with_suffix(".txt").read_text().splitlines():
-        if line.startswith("# "):
+        if line.startswith("@ "):
+            name, _, expression = line.removeprefix("@ ").partition(": ")
+            DATA[name] = eval(expression, globals())
+        elif line.startswith("# "):
             data, _, said = line.removeprefix("# ").partition(" | ")
         elif line.startswith("= "):
             name, _, expression = line.removeprefix("= ").partition(": ")
