@@ -176,9 +176,9 @@ def test_what_is_no_arithmetic_is_refused_with_what_to_write_instead(combine, me
 
 
 def test_two_terms_of_one_name_are_refused():
-    with pytest.raises(ValueError, match="Two rewards are named 'first'.*first\\(..., name='other'\\)"):
+    with pytest.raises(ValueError, match="Two rewards are named 'first'.*Rename one of them: write name='other' into"):
         first() + second() + 0.5 * first()
-    with pytest.raises(ValueError, match=r"named 'first\*second'.*Rename one of them: second\(..., name='other'\)"):
+    with pytest.raises(ValueError, match=r"named 'first\*second'.*Rename one of them"):
         first() * second() + first() * second()
     assert (first() + first(name="again")).name == "first+again"
 

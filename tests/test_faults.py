@@ -35,7 +35,7 @@ def refuses_with(config, rewards, data, said):
         ([USER, ANSWER], r"must end before the answer, .* end with a message of the assistant, .* Leave out .*row\['prompt'\]\[:-1\]"),
         ([USER, {"role": "assistant", "content": ""}], "must end before the answer"),  # TRL opens another message after it
         ([{"role": "user", "text": "?"}], "with 'role' and 'content', .* have a message with 'role', 'text'.* Rename the keys"),
-        ([{"from": "human", "value": "?"}], "have a message with 'from', 'value', .* Rename 'from' to 'role' and 'value' to"),
+        ([{"from": "human", "value": "?"}], "have a message with 'from', 'value', .* Rename the keys, such as 'from' to 'role'"),
     ],
 )  # fmt: skip
 def test_a_prompt_that_cannot_be_asked_is_refused(config, prompt, said):

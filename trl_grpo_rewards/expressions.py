@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import functools
 import math
-import re
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
@@ -379,10 +378,9 @@ def check_names(names: list[str]) -> None:
     """Check that rewards have different names. TRL silently averages the metrics of rewards with the same name."""
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
-        factors = re.findall(r"[^*+()]+", repeated[0]) or repeated
         raise ValueError(
             f"Rewards must have different names. Two rewards are named '{repeated[0]}'; the names are {', '.join(names)}. "
-            f"Rename one of them: {factors[-1]}(..., name='other'). A function without options is named by its def."
+            f"Rename one of them: write name='other' into its call. A function without options is named by its def."
         )
 
 

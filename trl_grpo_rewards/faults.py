@@ -210,11 +210,7 @@ def describe_bad_message(message: Any) -> tuple[str, str, str] | None:
     keys = [name for name, value in message.items() if value is not None]
     is_call = message.get("role") == "assistant" and message.get("tool_calls")
     if not {"role", "role" if is_call else "content"}.issubset(keys):
-        remedy = "Rename the keys, or remove such rows."
-        if {"from", "value"}.issubset(keys):
-            remedy = (
-                "Rename 'from' to 'role' and 'value' to 'content', and the roles human to user and gpt to assistant."
-            )
+        remedy = "Rename the keys, such as 'from' to 'role' and 'value' to 'content', or remove such rows."
         return expected, f"have a message with {', '.join(map(repr, keys)) or 'no values'}", remedy
     if message["role"] not in ROLES:
         expected = f"The role of a message must be {', '.join(ROLES[:-1])} or {ROLES[-1]}"

@@ -132,26 +132,3 @@ def test_sources_stand_in_a_column():
         value(completions=["[1]"])
     with pytest.raises(ValueError, match="to be a list of texts, .* got 3. Convert the column"):
         value(completions=["[1]"], found=[3])
-
-
-@pytest.mark.parametrize(
-    "expression",
-    ["a{99999999}", "(a{9999}){9999}", "((a{999}){999}){999}", "(?:ab|[^]{}()]){200000,}", "((a|b)\\){2})" * 40_000],
-)
-def test_an_expression_that_is_too_large_is_refused_in_words(expression):
-    start = time.process_time()
-    with pytest.raises(
-        ValueError, match="its repeats make .* parts, and at most 100,000 are allowed. Use lower counts"
-    ):
-        patterns.compile_expression(expression)
-    with pytest.raises(ValueError, match="valid regular expression; got regex=.*: its repeats make"):
-        pattern(expression)
-    assert time.process_time() - start < 5
-
-
-@pytest.mark.parametrize(
-    "expression",
-    [r"\d{4}-\d{2}-\d{2}", r"(?:a{100}){100}", r"\{9999999\}", "[{9999999}]{2}", "a{,9}", "(" + "x{9}" * 999 + ")"],
-)
-def test_other_expressions_are_compiled(expression):
-    assert patterns.compile_expression(expression)

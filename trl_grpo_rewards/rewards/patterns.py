@@ -22,33 +22,9 @@ __all__ = ["citations", "keywords", "pattern"]
 
 logger = logging.getLogger(__name__)
 
-MAX_PARTS = 100_000  # of an expression with its repeats written out; this many take 0.1 s and 30 MB
-PART = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{(\d+)(?:,\d*)?\}|.", re.DOTALL)  # escape, set, repeat or another
-
-
-def count_parts(expression: str) -> int:
-    """Return the approximate size of an expression in which each `x{9}` is written out as nine times x."""
-    groups: list[list[int]] = [[]]
-    for match in PART.finditer(expression):
-        if match[0] == "(":
-            groups.append([])
-        elif match[0] == ")" and len(groups) > 1:
-            inner = sum(groups.pop())
-            groups[-1].append(inner + 1)
-        elif match[1] and groups[-1]:
-            groups[-1][-1] *= max(int(match[1]), 1)
-        else:
-            groups[-1].append(1)
-    return sum(map(sum, groups))
-
 
 @functools.lru_cache(maxsize=256)
 def compile_expression(expression: str, flags: str = "") -> "regexes.Pattern[str]":
-    """Compile an expression, or raise a `ValueError` if this would take too much time and memory."""
-    if (parts := count_parts(expression)) > MAX_PARTS:
-        raise ValueError(
-            f"its repeats make {parts:.1e} parts, and at most {MAX_PARTS:,} are allowed. Use lower counts"
-        )
     return regexes.compile(f"(?{flags}){expression}" if flags else expression)
 
 
