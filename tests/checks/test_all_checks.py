@@ -20,7 +20,7 @@ from trl_grpo_rewards import (
     reward,
     tags,
 )
-from trl_grpo_rewards.checks import Findings, Form, Reading, as_text, assert_not_gameable, check, honest, verdict
+from trl_grpo_rewards.checks import Form, Reading, as_text, assert_not_gameable, check, honest
 from trl_grpo_rewards.checks.contract import check_readiness
 
 
@@ -226,10 +226,3 @@ def test_what_the_rewards_read_is_listed(rewards, read):
         f"2 prompts; columns that the rewards read: {read}",
         "Each row has a number or formula as the answer: boxed() fits.",
     ]
-
-
-def test_findings_are_written_in_sections_with_the_faults_at_the_end():
-    found = [Findings("first", ["one", "two"], ["careful"], ["bad"]), Findings("second", faults=["worse"])]
-    assert as_text(found) == "first:\n  one\n  two\n\nsecond:\n\n" + verdict(found)
-    assert verdict(found) == "warning: careful\n\nfault: bad\n\nfault: worse\n\n2 faults found."
-    assert verdict(found[1:]).endswith("1 fault found.") and verdict([Findings("third")]) == "No fault found."
