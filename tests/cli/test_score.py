@@ -150,7 +150,7 @@ def test_what_cannot_be_scored_is_said_in_a_line(answers, command):
         ("boxed() answers.jsonl --detials", 2, "error: '--detials' on the .* Did you mean --details?"),
         ("boxed() answers.jsonl --nope", 2, "error: '--nope' on the .* trl-grpo-rewards score --help lists"),
         ("boxed() asked.jsonl", 2, "error: 'asked.jsonl' has no 'completion', but 'prompt', 'solution'. Pass"),
-        ("boxed() other.txt", 2, "error: 'other.txt' begins with 'text', which is not a completion. Pass"),
+        ("boxed() other.txt", 2, "error: Line 1 of 'other.txt' is 'text', which is not JSON"),
         ("answers.jsonl", 2, "error: Without rewards, the rewards of the run are used, but there is no readable run.json for"),
         ("cites() answers.jsonl --import nothing", 2, "error: There is no module 'nothing'"),
         ("cites() answers.jsonl --import mine.py", 2, "error: There is no module 'mine.py' in .* such as --import my_rewards for"),

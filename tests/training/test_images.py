@@ -1,6 +1,5 @@
 """Images train as in TRL, whatever the way in which a model's pixels are laid out."""
 
-import numpy as np
 import pytest
 from trl import GRPOTrainer
 
@@ -11,8 +10,6 @@ from helpers.vision_models import LAYOUTS
 from helpers.vision_parts import dataset
 from helpers.vision_training import ROWS, compare, number, train, variety
 from trl_grpo_rewards import FilteredGRPOTrainer
-from trl_grpo_rewards.records.files import read_records
-from trl_grpo_rewards.training.prompts import read_prior
 
 
 SLOW_EXCEPT_ONE = slow_except(["qwen2.5-vl"], LAYOUTS)
@@ -98,15 +95,6 @@ def test_images_may_be_a_column_of_one_each(config):
     problems = dataset(1)
     single = problems.map(lambda row: {"image": row["images"][0]}, remove_columns="images")
     assert compare(Reference, config, "qwen2.5-vl", single) <= 1e-6
-
-
-@pytest.mark.slow
-def test_a_run_with_images_is_a_prior_of_the_next(config):
-    problems = dataset(1)
-    _, trainer = train(FilteredGRPOTrainer, config, "qwen2.5-vl", problems)
-    given = read_prior(trainer.args.output_dir, problems)
-    (*_, record) = read_records(trainer.args.output_dir)
-    assert np.isfinite(given).any() and record["dataset_prompt_id"] != record["prompt_id"]
 
 
 @pytest.mark.slow

@@ -189,21 +189,13 @@ def read_groups(source: str | Path) -> Iterator[Group]:
 
 def has_completions(source: Path) -> bool:
     """Whether the lines of a file are completions, and not records. Raise an error if they are neither."""
-    with source.open(encoding="utf-8") as lines:
-        line = next(lines, "")
-    try:
-        found = json.loads(line)
-    except ValueError:
-        found = None
+    found = next(read_json_lines(source), None)
     names = [*found] if isinstance(found, dict) else []
     if {"completion", "completions", "lengths"} & {*names}:
         return "completion" in names
-    problem = f"begins with {line[:80]!r}, which is not a completion"
-    if names:
-        problem = f"has no 'completion', but {', '.join(map(repr, found))}"
     raise ValueError(
-        f"'{source}' {problem}. Pass group records, a .parquet table from TRL, or lines of JSON such as "
-        f'{{"prompt": "2 + 2?", "completion": "4", "solution": "4"}}.'
+        f"'{source}' has no 'completion', but {', '.join(map(repr, names)) or 'nothing'}. Pass group records, a .parquet "
+        f'table from TRL, or lines of JSON such as {{"prompt": "2 + 2?", "completion": "4", "solution": "4"}}.'
     )
 
 

@@ -133,9 +133,7 @@ def rank_notability(record: dict[str, Any]) -> tuple[bool, float]:
 def select_fields(record: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a record that the page shows."""
     weights = record.get("weights") or {}
-    columns = [
-        (name, value) for part in ("columns", "row_columns") for name, value in (record.get(part) or {}).items()
-    ]
+    columns = {**(record.get("columns") or {}), **(record.get("row_columns") or {})}.items()
     return {
         "step": record["step"],
         "group": record.get("group", 0),

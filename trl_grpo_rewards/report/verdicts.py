@@ -26,11 +26,8 @@ def write_verdict(run: RunStatistics, ends: Ranges, held_out: Sequence[dict[str,
         series, means = (f"rewards/{name}/mean", f"means/{name}") if run.outcome else ("reward", "reward")
         values = ends.get("mean", series).dropna().tolist()
         margin = measure_margin(ends.get("sem", means).fillna(math.inf), ends.get("count", means))
-        told = (
-            [f"In training, {run.outcome or 'the total reward'} {tell_change(values, run.is_share, margin)}."]
-            if values
-            else []
-        )
+        if values:
+            told = [f"In training, {run.outcome or 'the total reward'} {tell_change(values, run.is_share, margin)}."]
     more = [f"Below are {len(told) - MAX_SETS} more datasets."] if len(told) > MAX_SETS else []
     return [*told[:MAX_SETS], *more, *tell_solved(ends)]
 

@@ -13,7 +13,6 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from ..errors import CheckpointMismatch
-from .config import FilteredGRPOConfig
 from .groups import Generation
 from .placement import spread_groups
 from .rows import TensorBatch
@@ -89,13 +88,6 @@ class PlacedRows(Dataset[dict[str, Any]]):
         return {**self.dataset[index], PLACE_COLUMN: index}
 
 
-def build_prompts(args: FilteredGRPOConfig, dataset: Any, has_prompts: bool) -> PromptStream | None:
-    """Return the stream that replaces dead groups, or None if TRL alone draws prompts."""
-    if not args.max_resample_rounds:
-        return None
-    return PromptStream(len(dataset), args.seed + 1, args.shuffle_dataset, has_prompts)
-
-
 def resample(
     trainer: Any, stream: PromptStream, output: TensorBatch, generation: Generation, asked: set[int]
 ) -> tuple[TensorBatch, Tensor, int]:
@@ -111,10 +103,8 @@ def resample(
     while found < wanted and rounds < trainer.args.max_resample_rounds:
         missing = wanted - found
         count = min(math.ceil(missing * (sampled + 1) / (alive + 1)), wanted)  # expected to fill the batch
-        inputs = draw_rows(
-            stream, trainer.train_dataset, count, trainer.num_generations, trainer.accelerator, avoid=asked
-        )
-        if not inputs:
+        data, size = trainer.train_dataset, trainer.num_generations
+        if not (inputs := draw_rows(stream, data, count, size, trainer.accelerator, asked)):
             break
         more, generation, prompts = trainer._sample(inputs)
         live = generation.live_groups

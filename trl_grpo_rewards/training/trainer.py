@@ -34,7 +34,7 @@ from .groups import (
     mark_text,
 )
 from .packing import LOGPS_ARGUMENTS, Logps, MetricMeans, build_packer, pad_gathered, skip_constant
-from .prompts import PLACE_COLUMN, PlacedRows, build_prompts, resample
+from .prompts import PLACE_COLUMN, PlacedRows, PromptStream, resample
 from .recording import Recorder, describe_run
 from .rows import TensorBatch
 from .trees import Positioned, score_tree
@@ -131,7 +131,10 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self.add_callback(self._alarm)
         self._rows: list[dict[str, Any]] = []  # the dataset rows that TRL samples completions of
         self._generation: Generation | None = None  # from `_generate` until `_sample` takes it
-        self._prompts = build_prompts(args, self.train_dataset, has_prompts=train_dataset is not None)
+        self._prompts: PromptStream | None = None  # without resampling, TRL alone draws prompts
+        if args.max_resample_rounds:
+            order = len(self.train_dataset), args.seed + 1, args.shuffle_dataset
+            self._prompts = PromptStream(*order, has_prompts=train_dataset is not None)
         self._packer = build_packer(self, self.zero_variance, has_aux_loss=self.aux_loss_enabled)
         self._means = MetricMeans(args.importance_sampling_level == "sequence")
 
