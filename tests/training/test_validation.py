@@ -70,7 +70,7 @@ def test_rewards_are_built_and_have_names_of_their_own():
     some, define = functools.partial(plain), "Rename one of them: .* A function without options is named by its def"
     anonymous = [lambda completions, **columns: 1.0, lambda completions, **columns: 2.0]
     for rewards, said in (
-        ([boxed(), plain, boxed(partial=0.5)], r"'boxed'; the names are boxed, plain, boxed. Rename .* boxed\(..., name="),
+        ([boxed(), plain, boxed(partial=0.5)], r"'boxed'; the names are boxed, plain, boxed. Rename .* name='other'"),
         (anonymous, f"'<lambda>'; the names are <lambda>, <lambda>. {define}"),
         ([some, some], f"'plain'; the names are plain, plain. {define}"),
         ([some, boxed(name="plain")], r"'plain'; the names are plain, plain. Rename one of them"),
