@@ -157,8 +157,8 @@ def refuses_words(completion: str, solution: str) -> float:
         (boxed() + keywords(all=("so",)) + keywords(none=("so",), name="plain"), ["7", "8"], ["attacks", "a dry"]),
         (boxed(evaluated=True) + refuses(), ["7", "8"], ["a dry"]),
         (refuses_words(), [*map(str, range(16)), "many"], ["a dry"]),  # no attack is tried on the last row
-        (code(backend="no_such_module:Sandbox"), ["7", "8"], ["the dataset", "a dry"]),
-        (boxed(solution="answer"), ["7", "8"], ["values of", "attacks", "a dry"]),
+        (code(backend="no_such_module:Sandbox"), ["7", "8"], ["a dry"]),
+        (boxed(solution="answer"), ["7", "8"], ["attacks", "a dry"]),
     ],
     ids=["asks", "contradictory", "raises on every row", "raises on the last row", "not ready and raises", "no column"],
 )  # fmt: skip

@@ -1,16 +1,16 @@
 """All checks of a job."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import describe_reward_error
 from ..expressions import Reward
-from ..faults import describe_no_dataset, find_readers, show_rows
+from ..faults import describe_no_dataset, show_rows
 from ..registry import read_rewards
 from ..traits import ContradictoryForms, Findings
 from . import contract
 from .completions import Rows, Tokenize, split_words
-from .dry_run import DRY_RUN, STABILITY, check_dry_run, check_stability, list_own_terms
+from .dry_run import DRY_RUN, check_dry_run, check_stability, list_own_terms
 from .gameability import ATTACKS, check_attacks
 from .trials import find_form, make_trials, stop_asking, take_rows, without_asking
 
@@ -46,8 +46,8 @@ def check(
             Configuration of the model, such as `model.config`. With the tokenizer, it shows whether the prompts fit.
 
     Returns:
-        `list[Findings]`: The findings of each check. If the first check finds a fault, the others are not run, which
-            their findings say.
+        `list[Findings]`: The findings of each check that was run. If no reward is tried, as after a fault of the first
+            check, the findings of attacks and of the dry run say why.
 
     Example:
 
@@ -66,18 +66,11 @@ def check(
         raise TypeError(describe_no_dataset(dataset))
     dataset = show_rows(dataset)
     found = [contract.check_contract(rewards, dataset, config, tokenizer)]
-    trials = [*([STABILITY] if list_own_terms(rewards) else []), ATTACKS, DRY_RUN]
-    examined = [contract.EXAMINATION.format(one.name) for one in contract.find_examiners(rewards)]
     if found[0].faults:
-        titles = [contract.READING.format(column, name) for (column, _), name in find_readers([rewards]).items()]
-        titles += [*examined, *([] if tokenizer is None else [contract.TEMPLATE]), *trials]
-        return found + skip("rewards, dataset and configuration do not fit together", titles)
+        return found + skip("rewards, dataset and configuration do not fit together")
     readiness, readings = contract.check_readiness(rewards), contract.check_readings(rewards, dataset, threshold)
     found += [readiness] * bool(readiness.faults or readiness.lines) + readings
-    if readiness.faults:
-        found += skip("rewards lack what they need", examined)
-    else:
-        found += contract.check_examinations(rewards, dataset)
+    found += [] if readiness.faults else contract.check_examinations(rewards, dataset)
     if tokenizer is not None:
         options = getattr(config, "chat_template_kwargs", None)
         found.append(contract.check_template(rewards, dataset, tokenizer, options))
@@ -85,7 +78,7 @@ def check(
             found.append(contract.check_model_inputs(dataset, tokenizer, model_config, config))
     rows = take_rows(dataset)
     if any(one.faults for one in readings) and not (rows := contract.leave_out_unreadable(rewards, rows)):
-        return found + skip("no solution can be read", trials)
+        return found + skip("no solution can be read")
     return found + try_rewards(rewards, rows, tokenizer, config)
 
 
@@ -96,7 +89,7 @@ def try_rewards(rewards: Reward, rows: Rows, tokenizer: Any, config: "GRPOConfig
     found = Findings(f"rewards that were not tried{', because they ask' * bool(skipped)}")
     found.lines += [f"{', '.join(skipped)}: checks never ask a server or a person"] if skipped else []
     if offline is None:
-        return [found, *skip("no reward can be tried", [ATTACKS, DRY_RUN])]
+        return [found, *skip("no reward can be tried")]
     tokens: Tokenize = split_words if tokenizer is None else lambda text: tokenizer(text)["input_ids"]
     try:
         answers = find_form(offline, rows, tokens)
@@ -104,19 +97,19 @@ def try_rewards(rewards: Reward, rows: Rows, tokenizer: Any, config: "GRPOConfig
         trials = make_trials(offline, rows, tokens, found=answers)
     except ContradictoryForms as error:
         found.warnings.append(f"No attack was tried. {error}")
-        return [found, *skip("no completion can earn all rewards", [ATTACKS, DRY_RUN])]
+        return [found, *skip("no completion can earn all rewards")]
     except Exception as error:  # a reward raises errors of any type
         if (fault := describe_reward_error(error)) is None:
             raise
-        tried = [Findings(ATTACKS, faults=[fault]), *skip("a reward raised an error", [DRY_RUN])]
+        tried = [Findings(ATTACKS, faults=[fault]), *skip("a reward raised an error")[1:]]
     else:
         dry_run = check_dry_run(trials, config, tokens, "tokens" if tokenizer else "words")
         tried = [*again, check_attacks(trials), dry_run]
     return [found] * bool(skipped) + tried
 
 
-def skip(reason: str, titles: Iterable[str]) -> list[Findings]:
-    return [Findings(title, [f"not run: {reason}"], is_run=False) for title in titles]
+def skip(reason: str) -> list[Findings]:
+    return [Findings(title, [f"not run: {reason}"], is_run=False) for title in (ATTACKS, DRY_RUN)]
 
 
 def as_text(findings: list[Findings]) -> str:

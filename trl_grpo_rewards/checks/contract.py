@@ -11,7 +11,7 @@ from pandas import Series
 
 from ..expressions import Reward
 from ..faults import find_doubts, find_faults, find_readers, get_column_type, iterate_column, shorten_repr
-from ..function_rewards import FunctionReward, find_functions
+from ..function_rewards import find_functions
 from ..options import FrozenDict
 from ..texts import conversation_text, prompt_text
 from ..traits import Findings, ReadColumn, Reading
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from trl import GRPOConfig
 
 
-READING, EXAMINATION = "values of '{}', as '{}' reads them", "the dataset, as '{}' reads it"  # titles
 SHOWN_VALUES = 3  # largest number of values that are shown of each kind that can be read
 MISSING = ("nan", "<NA>", "NaT")  # what pandas writes as text for a missing value
 DECIMAL_COMMA = re.compile(r"[+-]?(?:\d{1,3}(?:\.\d{3})+,\d+|\d+,(?!\d{3}$)\d+)")
@@ -34,8 +33,6 @@ SHOWN_END_SHARE = 0.1  # the same for prompts that end with it, as a few do by c
 AFTER = r"(?![\w]|\.\d)"  # what follows a word or a number in a text
 END = r"[\s.)\]}*$\"']*\Z"  # what follows it at the end of a text, but not a question, which does not tell its answer
 
-TEMPLATE = "chat template"  # title of the check of the chat template
-INPUTS = "prompts, as the model reads them"  # title of the check of lengths and images
 MEASURED_PROMPTS = 32  # number of prompts, the longest ones, whose tokens are counted
 LONG_TOKEN = 16  # number of characters for each token of the limit after which a text is cut, as hardly any token has
 
@@ -76,7 +73,7 @@ def check_readiness(rewards: Reward) -> Findings:
 
 def check_template(rewards: Reward, dataset: "Dataset", tokenizer: Any, options: dict | None = None) -> Findings:
     """Check that the chat template opens no tag that a reward looks for in the completion, or it is 0 for the whole run."""
-    found = Findings(TEMPLATE)
+    found = Findings("chat template")
     prompt = dataset[0]["prompt"]
     if isinstance(prompt, str):
         found.lines.append("prompts are text, so no template is applied")
@@ -109,7 +106,7 @@ def check_model_inputs(dataset: "Dataset", tokenizer: Any, model: Any, args: "GR
     """Check that the longest prompts fit into the positions of a model of this configuration, and that it reads images."""
     from transformers.models.auto import modeling_auto  # slow to import
 
-    found, kind = Findings(INPUTS), model.model_type
+    found, kind = Findings("prompts, as the model reads them"), model.model_type
     reads_text = kind in modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES  # other models are not known
     reads_text &= kind not in modeling_auto.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
     for name in {"image", "images"} & {*dataset.column_names} if reads_text else ():
@@ -152,14 +149,10 @@ def check_readings(rewards: Reward, dataset: "Dataset", threshold: float = 0.05)
 
 
 def check_examinations(rewards: Reward, dataset: "Dataset") -> list[Findings]:
-    functions = find_examiners(rewards)
+    functions = dict.fromkeys(one for one in find_functions(rewards) if "examines" in one.factory.traits)
     rows = [dict(row) for row in dataset] if functions else []
-    examined = ((EXAMINATION.format(one.name), one.ask_trait("examines", rows=rows)) for one in functions)
-    return [replace(found, title=title) for title, found in examined if found]
-
-
-def find_examiners(rewards: Reward) -> list[FunctionReward]:
-    return [*dict.fromkeys(function for function in find_functions(rewards) if "examines" in function.factory.traits)]
+    examined = ((one.name, one.ask_trait("examines", rows=rows)) for one in functions)
+    return [replace(found, title=f"the dataset, as '{name}' reads it") for name, found in examined if found]
 
 
 def check_column(
@@ -177,7 +170,9 @@ def check_column(
         Series(read_values, dtype=object).groupby(prompts or [*range(len(values))]).transform("nunique", dropna=False)
     )
     contradictory = [*kinds.index[kinds > 1]]
-    found = Findings(READING.format(column, reward), [f"{len(values):,} read, {len({*read_values}):,} different"])
+    found = Findings(
+        f"values of '{column}', as '{reward}' reads them", [f"{len(values):,} read, {len({*read_values}):,} different"]
+    )
     shown = {
         "unreadable": rows["not at all"],
         "read in part": rows["in part"],
