@@ -27,7 +27,7 @@ REPEATED = [
     "a", "\x00", "é", "漢", " ", "\n", "\\", "$", "=", "1", "1=", "a=", "1+", "1+1=2 ", "1+1=2\n", "9^9^9=1\n", "((1))=",
     "(", "(((1+1)))=2\n", "\\frac{1}{1}=", "\\frac{1}{", "\\text{a", "1,000", "1/1=", "<", "<a>", "<a/>", "<a b='c' ", "</a>",
     "&a;", "<!--", "<![CDATA[", "<think>", "</think>", "<answer>\n", "[", "{", '{"a":', '"', '"\\u', "[1,", "[1]", "[1 , ",
-    "(A", "(Aa, 2020)", "(Aa 1", "(Aa, 2020; ", "step ", "so", "a a ", "+",
+    "step ", "so", "a a ", "+",
     "<tool_call>", "<tool_call>[", '<tool_call>"', "<tool_call>{}</tool_call>", "<tool_response>", "\\boxed",
     '<tool_call>{"', '<tool_call>{"a":"', '<tool_call>["",', "<tool_call><function=a><parameter=b>", "[f(",
 ]  # fmt: skip

@@ -83,14 +83,12 @@ def test_a_word_between_spaces_occurs(word, around):
 @pytest.mark.parametrize(
     "completion, cites",
     [
-        ("So it is [1].", True), ("[2, 3]", True), ("[2-4]", True), ("as shown[12]", True), ("(Smith, 2020)", True),
-        ("(Smith et al., 2020a)", True), ("(see Ørsted & O'Neill-Smith, 1820; Lee, 2021)", True),
+        ("So it is [1].", True), ("[2, 3]", True), ("[2-4]", True), ("as shown[12]", True), ("(Smith, 2020)", False),
         ("<think>none</think> [1]", True), ("<think>[1]</think> none", False), ("wet.[1][2]", True),
         ("(see [1])", True), ("**wet [1]**", True), ("<answer>wet [1] </answer>", True), ("vitamin C[1]", True),
-        ("(van der Berg, 2020)", True), ("(see de la Cruz, 2020)", True), ("(the water, 2020)", False),
         ("x[1] = 3", False), ("so x[1] is", False), ("rows[1] = 3", False), ("a = [1, 2]", False),
         ("np.zeros([3, 4])", False), ("[1](http://x)", False), ("[2020]", False), ("[0]", False), ("[a]", False),
-        ("[1", False), ("(2020)", False), ("(in the year 2020)", False), (r"\sqrt[3]{8}", False), (r"\[4\]", False),
+        ("[1", False), ("(2020)", False), (r"\sqrt[3]{8}", False), (r"\[4\]", False),
         ("", False),
     ],
 )  # fmt: skip
@@ -98,25 +96,13 @@ def test_what_is_a_citation(completion, cites):
     assert citations()(completions=[completion]) == [float(cites)]
 
 
-SOURCES = [
-    "Smith, J. and Jones, K. (2020). On water.",
-    "O'Neill-Ørsted 1999b",
-    "no names, van der Berg 1985, p. 12001",
-]
+SOURCES = ["On water", "On fire", "On air"]
 
 
-@pytest.mark.parametrize(
-    "completion, paid",
-    [
-        ("[1] [2] [3]", 1.0), ("[4]", 0.0), ("[1] [1] [4]", 0.5), ("[1-4]", 0.5), ("(Smith, 2020)", 1.0),
-        ("(Jones, 2020; O'Neill-Ørsted, 1999)", 1.0), ("(O’Neill-Ørsted, 1999)", 1.0), ("(van der Berg, 1985)", 1.0),
-        ("(van der Berg, 2001)", 0.0),  # of 12001
-        ("(Smith, 2021)", 0.0),
-        ("(Smith, 1999)", 0.0),  # the one's name, the other's year
-        ("(Mith, 2020)", 0.0), ("[1] (Miller, 2020)", 0.5), ("".join(f"[{n}]" for n in range(1, 301)), 0.01),
-        ("none", 0.0),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("completion, paid", [
+    ("[1] [2] [3]", 1.0), ("[4]", 0.0), ("[1] [1] [4]", 0.5), ("[1-4]", 0.5), ("none", 0.0),
+    ("".join(f"[{n}]" for n in range(1, 301)), 0.01),
+])  # fmt: skip
 @pytest.mark.parametrize("column", [SOURCES, "\n\n".join(SOURCES)])
 def test_the_share_of_citations_that_exist(completion, paid, column):
     assert citations(sources="found")(completions=[completion], found=[column]) == [paid]
@@ -127,7 +113,6 @@ def test_sources_stand_in_a_column():
     assert value.columns == {"found"} and citations().columns == frozenset()
     assert value(completions=["[1]", "[1]"], found=[None, []]) == [None, 0.0]
     assert value(completions=["[1]", "[1], [2]"], found=[[None], ["", "two"]]) == [0.0, 0.5]
-    assert value(completions=["(O'Neill, 1999)"], found=["‘O’Neill’ (1999)"]) == [1.0]
     with pytest.raises(ValueError, match="needs the column 'found'"):
         value(completions=["[1]"])
     with pytest.raises(ValueError, match="to be a list of texts, .* got 3. Convert the column"):

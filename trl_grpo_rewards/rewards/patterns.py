@@ -3,8 +3,7 @@
 import functools
 import logging
 import re
-from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import Any
 
 import regex as regexes
 
@@ -129,31 +128,22 @@ def count_present(words: tuple[str, ...], text: str) -> int:
     return sum(compile_expression(pattern).search(text) is not None for pattern in patterns)
 
 
-Citation: TypeAlias = int | tuple[str, str]  # a number, or an author and a year
-
-# These do not match: the index x[1], the lists in f([1, 2]) and a = [1, 2], the link [1](...), the root \sqrt[3]{8}.
-NUMBER_CITATION = re.compile(
+# These do not match: the index x[1], the lists in f([1, 2]) and a = [1, 2], the link [1](...), the root \\sqrt[3]{8}.
+CITATION = re.compile(
     r"(?<!\b[a-z])(?<!_)(?<!\w\()(?<!=)(?<!= )"
     r"\[([1-9]\d{0,2}(?: ?[,;–-] ?[1-9]\d{0,2}){0,20})\](?![{(=]| [=+])"
 )
-PARENTHESES = re.compile(r"\(([^()]{4,200})\)")
-AUTHOR_AND_YEAR = re.compile(
-    r"(?:[a-z.]{2,5},? )?(?:(?:van|von|de[nrls]?|di|da|dos|du|la|le|te[nr]|el|al|bin|ibn|zur?) ){0,3}"
-    r"([^\W\d_][\w'’-]{1,40})[^\d;]{0,100}, ([12]\d{3})(?!\d)"
-)
-NAME_OR_YEAR = re.compile(r"(?<!\d)[12]\d{3}(?!\d)|[^\W\d_](?:[\w'-]*\w)?")
 
 
 @combinator(columns=lambda sources: {sources} if sources else set())
 async def citations(batch: Batch, *, sources: str | None = None) -> list[Score]:
     """
-    1 if the text after the reasoning cites (`[1]`, `(Author, 2020)`); with `sources`, the share of existing citations.
+    1 if the text after the reasoning cites a source by its number, as in `[1]`; with `sources`, the share that exist.
 
     The share is the number of different citations that exist divided by the number of different citations, or 0 if
     there are none. Therefore, a model gains nothing by citing every number. `[3]` exists if the third source is not
-    empty. `(Author et al., 2020)` exists if a source names both the first author and the year. The score is None if a
-    row has no sources. Only numbers up to 999 are citations. An index such as `x[1]` and a link such as `[1](...)` are
-    not citations, but the interval `[1, 2]` is mistaken for one.
+    empty. The score is None if a row has no sources. Only numbers up to 999 are citations. An index such as `x[1]` and
+    a link such as `[1](...)` are not citations, but the interval `[1, 2]` is mistaken for one.
 
     Args:
         sources (`str`, *optional*):
@@ -164,39 +154,25 @@ async def citations(batch: Batch, *, sources: str | None = None) -> list[Score]:
     ```python
     >>> from trl_grpo_rewards import citations
 
-    >>> citations()(completions=["Water is wet [1].", "Water is wet (Thales, 1585).", "Water is wet."])
-    [1.0, 1.0, 0.0]
-    >>> columns = {"books": [["On Water, Thales 1585", "On Fire"]] * 3}
-    >>> citations(sources="books")(completions=["[2]", "[2], [3]", "(Thales, 1585; Plato, 1590)"], **columns)
-    [1.0, 0.5, 0.5]
+    >>> citations()(completions=["Water is wet [1].", "Water is wet."])
+    [1.0, 0.0]
+    >>> books = [["On Water, Thales 1585", "On Fire"]] * 2
+    >>> citations(sources="books")(completions=["[2]", "[2], [3]"], books=books)
+    [1.0, 0.5]
 
     ```
     """
-    cited = [{*find_citations(strip_reasoning(completion_text(one)))} for one in batch.columns["completions"]]
-    if not sources:
-        return [float(len(citations) > 0) for citations in cited]
-    return [
-        compute_existing_share(citations, value)
-        for citations, value in zip(cited, batch.columns[sources], strict=True)
+    texts = (strip_reasoning(completion_text(one)) for one in batch.columns["completions"])
+    cited = [
+        {int(number) for found in CITATION.findall(text) for number in re.findall(r"\d+", found)} for text in texts
     ]
+    if not sources:
+        return [float(len(numbers) > 0) for numbers in cited]
+    return [*map(compute_existing_share, cited, batch.columns[sources])]
 
 
-def find_citations(text: str) -> Iterator[Citation]:
-    """Yield what a text cites. A range of numbers gives its first and last number."""
-    for numbers in {*NUMBER_CITATION.findall(text)}:
-        yield from map(int, re.findall(r"\d+", numbers))
-    for content in {*PARENTHESES.findall(text)}:
-        for part in content.split(";"):
-            if (found := AUTHOR_AND_YEAR.match(part.strip())) and found[1][0].isupper():
-                yield normalize_name(found[1]), found[2]
-
-
-def normalize_name(text: str) -> str:
-    return text.casefold().replace("’", "'")
-
-
-def compute_existing_share(citations: set[Citation], sources: Any) -> Score:
-    """Return the share of the citations that are among the sources, or None without sources."""
+def compute_existing_share(numbers: set[int], sources: Any) -> Score:
+    """Return the share of the numbers that are those of sources, or None without sources. A range gives its ends."""
     if sources is None:
         return None
     if not hasattr(sources, "__iter__"):
@@ -205,10 +181,5 @@ def compute_existing_share(citations: set[Citation], sources: Any) -> Score:
             f"{sources!r}. Convert the column."
         )
     items = [line for line in sources.splitlines() if line.strip()] if isinstance(sources, str) else sources
-    texts = ["" if item is None else normalize_name(str(item)).strip() for item in items]
-    words_of = [{*NAME_OR_YEAR.findall(text)} for text in texts]
-    exists = [
-        any(words.issuperset(one) for words in words_of) if isinstance(one, tuple) else any(texts[one - 1 : one])
-        for one in citations
-    ]
-    return sum(exists) / len(exists) if exists else 0.0
+    known = {place for place, item in enumerate(items, 1) if item is not None and str(item).strip()}
+    return len(numbers & known) / len(numbers) if numbers else 0.0
