@@ -27,12 +27,12 @@ OURS = [
     "boxed()", "boxed(partial=0.5)", "boxed(box='only')", "answer()", "exact()", "tags('think')",
     "tags('think', 'answer', partial=True)", "length(60)", "length(200, unit='chars')", "keywords(all=('because',))",
     "boxed() + 0.2 * tags('think') + 0.1 * length(60)", "gate(tags('think'), by=boxed())", "clip(2 * boxed(), 0.0, 1.0)",
-    "shortest(boxed())", "xml_text()", "truncated(10)", "gate(distinct(), by=boxed())", "boxed() + 0.1 * overlong(500, cache=100)",
+    "shortest(boxed())", "truncated(10)", "gate(distinct(), by=boxed())", "boxed() + 0.1 * overlong(500, cache=100)",
     "cosine(boxed(), max_tokens=500)", "boxed() + 0.2 * repetition()", "boxed() + 0.1 * citations()",
     "boxed() + schedule(0.5 * tags('think'), [(0, 1.0), (10, 0.0)])", "cosine(boxed(), max_tokens=60)",
     "boxed() + 0.2 * shortest(boxed()) + 0.1 * overlong(60, cache=20) + 0.1 * truncated(60)", "overlap()",
     "boxed() + 0.2 * citations() + 0.1 * gate(distinct(), by=boxed(), name='distinct')",
-    "boxed() + 0.2 * repetition(unit='words') + 0.1 * script('Latin')", "json_text()", "xml_text(root='svg')",
+    "boxed() + 0.2 * repetition(unit='words') + 0.1 * script('Latin')", "json_text()",
 ]  # fmt: skip
 
 

@@ -8,7 +8,6 @@ from trl_grpo_rewards import parse
 REWARDS = r"""
 tags('think', 'answer', partial=True)
 json_text({'$ref': '#/$defs/a', '$defs': {'a': {'pattern': '^((a+)+|\\W+.*)+$', 'anyOf': [{'type': 'object', 'propertyNames': {'pattern': '(a|b|_|\\d)*$'}, 'patternProperties': {'(.+)+9': {}}}, {'uniqueItems': True, 'items': {'$ref': '#/$defs/a'}, 'minItems': 3}, {'items': {'anyOf': [{'$ref': '#/$defs/a'}, {'type': 'integer', 'multipleOf': 0.1}]}}]}}})
-xml_text('a')
 script('Greek', 'Latin')
 length(9, unit='words')
 pattern('step \\d+')

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trl_grpo_rewards import json_text, script, tags, xml_text
+from trl_grpo_rewards import json_text, script, tags
 
 
 def score(completion, *names, **options):
@@ -151,37 +151,10 @@ def test_a_schema_says_what_its_keywords_say(schema, fitting, other):
     assert json_text(schema)(completions=[json.dumps(fitting), json.dumps(other)]) == [1.0, 0.0]
 
 
-@pytest.mark.parametrize(
-    "completion, paid",
-    [
-        ("<a/>", 1.0),
-        ('<?xml version="1.0"?>\n<a b="c"><!-- d --><e>f &amp; g</e></a>', 1.0),
-        ("<think>1 < 2</think>\n<a>1</a>", 1.0), ('<?xml version="1.0" encoding="utf-16"?><a/>', 1.0),
-        ("<b><a/></b>", 0.0), ("<a/><a/>", 0.0), ("<a>1 < 2</a>", 0.0), ("<a b=c/>", 0.0), ("<a>", 0.0), ("a", 0.0),
-        ("", 0.0), ("<a>\0</a>", 0.0), ("<a>\ud800</a>", 0.0), ('<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', 0.0),
-        ('<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b;</a>', 0.0),
-    ],
-)  # fmt: skip
-def test_xml_is_well_formed_with_its_root(completion, paid):
-    assert xml_text(root="a")(completions=[completion]) == [paid]
-
-
-def test_xml_takes_a_root_without_brackets():
-    with pytest.raises(ValueError, match="requires a name without brackets, such as 'svg'; got root='<a>'"):
-        xml_text("<a>")
-
-
-@pytest.mark.parametrize(
-    "build, message",
-    [
-        (lambda: json_text({}), "json_text\\(\\) with a schema needs jsonschema_rs, which is not installed. Install it: pip"),
-        (lambda: xml_text(), "xml_text\\(\\) needs defusedxml, .*'trl_grpo_rewards\\[formats\\]'"),
-    ],
-)  # fmt: skip
-def test_what_is_not_installed_is_told_when_the_reward_is_built(build, message, monkeypatch):
+def test_what_is_not_installed_is_told_when_the_reward_is_built(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ImportError, match=message):
-        build()
+    with pytest.raises(ImportError, match=r"with a schema needs jsonschema_rs, .*'trl_grpo_rewards\[formats\]'"):
+        json_text({})
     assert json_text()(completions=["4"]) == [1.0]
 
 

@@ -18,7 +18,7 @@ from ..traits import Form
 if TYPE_CHECKING:
     from jsonschema_rs import Validator
 
-__all__ = ["json_text", "script", "tags", "xml_text"]
+__all__ = ["json_text", "script", "tags"]
 
 
 TAG_NAME = re.compile(r"[\w.-]+")
@@ -74,17 +74,14 @@ def tags(completion: str, *names: str, prefilled: bool = False, partial: bool = 
     return right / len(names) if partial else float(right == len(names))
 
 
-def check_installed(module: str, what: str) -> None:
-    if importlib.util.find_spec(module) is None:
-        raise ImportError(
-            f"{what} needs {module}, which is not installed. Install it: pip install 'trl_grpo_rewards[formats]'."
-        )
-
-
 def check_json_text(schema: dict[str, Any] | None) -> None:
     if schema is None:
         return
-    check_installed("jsonschema_rs", "json_text() with a schema")
+    if importlib.util.find_spec("jsonschema_rs") is None:
+        raise ImportError(
+            "json_text() with a schema needs jsonschema_rs, which is not installed. Install it: pip install "
+            "'trl_grpo_rewards[formats]'."
+        )
     try:
         load_validator(json.dumps(thaw(schema)))
     except ValueError as error:
@@ -145,49 +142,6 @@ def load_validator(schema: str) -> "Validator":
     except jsonschema_rs.ValidationError as error:
         place = "".join(f"[{step!r}]" for step in error.instance_path)
         raise ValueError(f"{error.message}{place and f', at {place}'}") from None
-
-
-def check_xml_text(root: str | None) -> None:
-    check_installed("defusedxml", "xml_text()")
-    requires(
-        "xml_text() requires a name without brackets, such as 'svg'",
-        lambda root: root is None or TAG_NAME.fullmatch(root),
-        "Correct it.",
-    )(root=root)
-
-
-@reward(check=check_xml_text)
-def xml_text(completion: str, *, root: str | None = None) -> float:
-    """
-    1 if the text after the reasoning is well-formed XML with this root element; else 0.
-
-    The whole text must be XML, surrounded only by whitespace. It is read by
-    [defusedxml](https://github.com/tiran/defusedxml), which does not allow entities, so a small text cannot expand into a
-    large one. It is installed by `pip install 'trl_grpo_rewards[formats]'`.
-
-    Args:
-        root (`str`, *optional*):
-            Name of the root element, without its namespace. By default, any element is accepted, even an empty one.
-
-    Example:
-
-    ```python
-    >>> from trl_grpo_rewards import xml_text
-
-    >>> xml_text()(completions=["<p>Hello, <b>you</b>.</p>", "<p>Hello, <b>you.</p>", "Hello"])
-    [1.0, 0.0, 0.0]
-    >>> xml_text(root="svg")(completions=['<svg xmlns="http://www.w3.org/2000/svg"/>', "<p/>"])
-    [1.0, 0.0]
-
-    ```
-    """
-    from defusedxml.ElementTree import ParseError, fromstring
-
-    try:
-        found = fromstring(strip_reasoning(completion).strip()).tag
-    except (ParseError, ValueError):
-        return 0.0
-    return float(root in (None, found.rpartition("}")[2]))
 
 
 @functools.lru_cache(maxsize=64)
