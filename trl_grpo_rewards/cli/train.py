@@ -98,7 +98,7 @@ def main(arguments: Sequence[str]) -> None:
         logging_redirect_tqdm([logging.getLogger("trl_grpo_rewards")]),  # warnings above the bar, not behind it
     ):
         trainer.train(resume_from_checkpoint=training.resume_from_checkpoint)
-        if is_cut_short(training, trainer.state):
+        if training.enable_jit_checkpoint and trainer.state.global_step < trainer.state.max_steps:  # SIGTERM ended it
             raise KeyboardInterrupt
     trainer.save_model()
     trainer.create_model_card(Path(training.output_dir).name)
@@ -112,7 +112,11 @@ def main(arguments: Sequence[str]) -> None:
                 print(f"The report is in {page}.")
             except (OSError, ValueError) as error:  # which is none of the run
                 print(f"The report was not written. {error}")
-    disconnect(trainer)
+    trainer.model_wrapped = (
+        trainer.model
+    )  # else it keeps the process group, whose threads could abort Python at its end
+    trainer.accelerator.free_memory()
+    trainer.accelerator.end_training()
 
 
 @contextlib.contextmanager
@@ -131,13 +135,6 @@ def end_when_interrupted(trainer: FilteredGRPOTrainer) -> Iterator[None]:
             remedy = "add --resume_from_checkpoint auto to the command." if is_whole else FROM_WEIGHTS
             print(f"\nInterrupted at step {trainer.state.global_step}. {kept}{remedy}", file=sys.stderr)
         sys.exit(INTERRUPTED)
-
-
-def disconnect(trainer: FilteredGRPOTrainer) -> None:
-    """End the process group, which the wrapped model keeps alive. Its threads could abort Python while it exits."""
-    trainer.model_wrapped = trainer.model
-    trainer.accelerator.free_memory()
-    trainer.accelerator.end_training()
 
 
 def is_launched() -> bool:
@@ -185,11 +182,6 @@ def measure(trainer: Trainer) -> tuple[DataFrame, dict[str, str]]:
     return means, completions
 
 
-def is_cut_short(args: TrainingArguments, state: TrainerState) -> bool:
-    """Whether SIGTERM ended a run with `enable_jit_checkpoint` before its last step."""
-    return bool(args.enable_jit_checkpoint) and state.global_step < state.max_steps
-
-
 class BeforeAndAfter(TrainerCallback):
     """Evaluates when training begins and ends. Sharded models can only be evaluated within training."""
 
@@ -203,7 +195,7 @@ class BeforeAndAfter(TrainerCallback):
 
     def on_train_end(self, args: TrainingArguments, state: TrainerState, *rest: Any, **kwargs: Any) -> None:
         self.seconds = time.monotonic() - self.start
-        if not is_cut_short(args, state):
+        if not args.enable_jit_checkpoint or state.global_step >= state.max_steps:
             self.after = measure(self.trainer)
 
     def report(self, examples: int = 3) -> str:
