@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from trl_grpo_rewards import boxed, length, reward
+from trl_grpo_rewards import boxed, gate, length, reward
 from trl_grpo_rewards.errors import describe_reward_error
 
 
@@ -40,3 +40,13 @@ def test_a_reward_that_leaves_ends_the_run_with_a_sentence():
     told = describe_reward_error(catch(lambda: length(5)(completions=["4"])))  # whose message says what to do
     assert told.startswith("ValueError: length() with unit='tokens' needs 'completion_ids', but the call has none.")
     assert describe_reward_error(ValueError("of something else")) is None
+
+
+@reward
+def reads_messages(completion: str) -> float:
+    return float(completion[0]["content"] == "4")
+
+
+def test_an_error_of_a_reward_that_takes_its_text_for_messages_says_so_without_the_command():
+    notes = catch(lambda: gate(boxed(), by=reads_messages())(completions=["4"], solution=["4"])).__notes__
+    assert [note for note in notes if note.startswith("A completion is a text here.")] == notes[1:2]

@@ -40,6 +40,8 @@ def named_in_errors(reward: object) -> Iterator[None]:
         raise error from exit
     except Exception as error:
         error.add_note(note)
+        told = str(describe_reward_error(error))
+        error.__notes__ += [hint for *_, hint in HINTS if told.endswith(hint) and hint not in error.__notes__]
         raise
 
 

@@ -189,7 +189,7 @@ def check_column(
             f"A model writes only the answer, so no completion would be right. Store only the "
             f"answer{suggest_answer(values[bad[0]])}, or remove such rows."
         )
-        if isinstance(values[bad[0]], dict):
+        if isinstance(values[bad[0]], dict) or str(values[bad[0]]).startswith('{"'):
             remedy = f"To compare the fields of objects, write json_fields({f'solution={column!r}' * (column != 'solution')})."
         if values[bad[0]] in (None, ""):
             remedy = "Without a solution, no completion can be judged. Remove such rows."

@@ -133,20 +133,24 @@ def add_silence(found: Findings, trials: Trials, place: int) -> None:
     """Add what to say of a term that gives every completion the same score, or None."""
     reward, row = trials.rewards.rewards[place], trials.found.rows[0]
     score, *others = np.unique(trials.every[:, place])
-    is_own = isinstance(reward, FunctionReward) and reward.factory.is_foreign  # a penalty of ours may well be 0
+    is_constant = not others and reward not in trials.found.unpaid
     if np.isnan(score):
         is_all = len(trials.rewards.rewards) == 1 and not trials.has_solution  # else another fault says it
         (found.faults if is_all else found.warnings).append(
             f"Reward '{reward.name}' gave None for every completion that was tried, so it scores nothing. If it is a "
             f"function of your own, check that it ends with return."
         )
-    elif not others and is_own and reward not in trials.found.unpaid:
-        values = {"prompts": row.get("prompt"), **{name: row.get(name) for name in sorted(reward.columns)}}
+    elif isinstance(reward, FunctionReward) and is_constant and reward.factory.is_foreign:  # ours may be 0
+        prompt = row.get("prompt")
+        completion = [{"role": "assistant", "content": "..."}] if isinstance(prompt, list) else "..."
+        columns = {column: row.get(column) for column in sorted(reward.columns)}
+        values = {"completions": completion, "prompts": prompt, **columns}
+        name = str(reward) if reward.factory.has_options else f"reward({reward.name})()"
         call = ", ".join(f"{name}=[{shorten_repr(value)}]" for name, value in values.items())
         found.warnings.append(
             f"Reward '{reward.name}' gave {score:g} to every completion that was tried, so these checks cannot tell whether "
             f"it works. Call it on a completion that should earn {'something else' if score else 'more than 0'}: "
-            f"{reward}(completions=['...'], {call})."
+            f"{name}({call})."
         )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from ..expressions import Reward, leave_out_witnesses
 from ..faults import shorten_repr
 from ..function_rewards import find_functions
+from ..registry import read_rewards
 from ..traits import Findings
 from .completions import ROUNDING, Tokenize, find_outcomes, split_words
 from .trials import ANSWERS, Trials, average, make_trials, without_asking
@@ -179,7 +180,7 @@ def assert_not_gameable(
 
     ```
     """
-    offline = without_asking(reward)
+    offline = without_asking(read_rewards(reward))
     if offline is None:
         return
     if rows is None:

@@ -90,6 +90,7 @@ class CommandParser(argparse.ArgumentParser):
             name = unknown[0].split("=")[0]
             known = {option: action.dest for action in self._actions for option in action.option_strings}
             close = get_close_matches(name, known, n=1, cutoff=LEAST_SIMILARITY)
+            close = close or [option for option in known if name.startswith(option) and option.startswith("--")]
             remedy = f"Did you mean {close[0]}?" if close else f"{self.prog} --help lists the options."
             if name in known:  # a recipe has the names of fields, which differ from some options
                 remedy = f"Write {known[name]}."
