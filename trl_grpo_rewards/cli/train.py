@@ -63,16 +63,20 @@ def main(arguments: Sequence[str]) -> None:
     if training.process_index == 0:
         sizes = describe_sizes(train_dataset, eval_dataset)[:-1]
         print(f"{sizes}; {describe_processes(training)}", describe_steps(training), sep="\n", flush=True)
-        found = [] if job.no_check else check(rewards, train_dataset, training, tokenizer, job.bad_golds, shape)
-        has_faults = [any(one.faults for one in found)]
-        print(verdict(found) if found else "", FAULTS_FOUND if has_faults[0] else "", sep="\n\n", flush=True)
+        if not job.no_check:
+            found = check(rewards, train_dataset, training, tokenizer, job.bad_golds, shape)
+            has_faults = [any(one.faults for one in found)]
+            print(verdict(found), *([f"\n{FAULTS_FOUND}"] if has_faults[0] else []), sep="\n", flush=True)
     if broadcast_object_list(has_faults)[0]:  # all processes end
         sys.exit(FAULTY)
     with exit_on(ValueError, ImportError, OSError):  # weights that are missing, packages that a model needs
         os.makedirs(training.output_dir, exist_ok=True)
-        named = {"revision": "model_revision", "attn_implementation": "attn_implementation", "dtype": "dtype"}
-        shared = {option: getattr(model, field) for option, field in named.items()}
-        training.model_init_kwargs = {**shared, **(training.model_init_kwargs or {})}
+        given = {
+            "revision": model.model_revision,
+            "attn_implementation": model.attn_implementation,
+            "dtype": model.dtype,
+        }
+        training.model_init_kwargs = {**given, **(training.model_init_kwargs or {})}
         trainer = FilteredGRPOTrainer(
             name,
             rewards,
@@ -112,9 +116,8 @@ def main(arguments: Sequence[str]) -> None:
                 print(f"The report is in {page}.")
             except (OSError, ValueError) as error:  # which is none of the run
                 print(f"The report was not written. {error}")
-    trainer.model_wrapped = (
-        trainer.model
-    )  # else it keeps the process group, whose threads could abort Python at its end
+    # The wrapped model keeps the process group alive, whose threads could abort Python while it exits.
+    trainer.model_wrapped = trainer.model
     trainer.accelerator.free_memory()
     trainer.accelerator.end_training()
 
@@ -129,11 +132,11 @@ def end_when_interrupted(trainer: FilteredGRPOTrainer) -> Iterator[None]:
             folder = trainer.args.output_dir
             last = choose_last_checkpoint(folder)
             kept = (
-                f"The last checkpoint is {last}. To continue, " if last else "There is no checkpoint. To start again, "
+                f"The last checkpoint is {last}. To continue," if last else "There is no checkpoint. To start again,"
             )
             is_whole = last is None or describe_fault(Path(last)) is None
             remedy = "add --resume_from_checkpoint auto to the command." if is_whole else FROM_WEIGHTS
-            print(f"\nInterrupted at step {trainer.state.global_step}. {kept}{remedy}", file=sys.stderr)
+            print(f"\nInterrupted at step {trainer.state.global_step}. {kept} {remedy}", file=sys.stderr)
         sys.exit(INTERRUPTED)
 
 
