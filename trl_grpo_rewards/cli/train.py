@@ -96,7 +96,7 @@ def main(arguments: Sequence[str]) -> None:
         trainer.remove_callback(ProgressCallback)
         trainer.add_callback(progress)
     with (
-        exit_on(CheckpointMismatch),  # and a reward that raises an error
+        exit_on(CheckpointMismatch, ImportError),  # and a reward that raises an error
         contextlib.closing(progress),
         end_when_interrupted(trainer),
         logging_redirect_tqdm([logging.getLogger("trl_grpo_rewards")]),  # warnings above the bar, not behind it
