@@ -1,6 +1,7 @@
-"""The bundled recipes: every option in them exists, and every expression builds."""
+"""The bundled recipes, in which every option exists and every expression builds, and the checkpoints that a job resumes."""
 
 import json
+import re
 
 import pytest
 import yaml
@@ -8,7 +9,7 @@ from accelerate.commands.config.config_args import load_config_from_file
 
 from trl_grpo_rewards import demo, parse
 from trl_grpo_rewards.cli.job import read_job
-from trl_grpo_rewards.cli.job_files import RECIPE_FOLDER, RECIPES
+from trl_grpo_rewards.cli.job_files import RECIPE_FOLDER, RECIPES, check_output, choose_checkpoint
 from trl_grpo_rewards.cli.main import main, read_line
 
 
@@ -100,3 +101,24 @@ def test_the_recipes_of_a_small_model_pass_the_check_without_it(name, tmp_path, 
     with pytest.raises(SystemExit, match="0"):
         main(["check", "--config", name, "--model_name_or_path", demo.MODEL, *own])
     assert capsys.readouterr().out.rstrip().split("\n\n")[-1].startswith("No fault found")
+
+
+def test_only_auto_starts_anew_without_a_checkpoint(tmp_path):
+    assert choose_checkpoint(tmp_path, None) is None and choose_checkpoint(tmp_path, "mine") == "mine"
+    assert choose_checkpoint(tmp_path, "auto") is None and choose_checkpoint(tmp_path, "true") == "true"
+
+
+@pytest.mark.parametrize("state", [None, "", '{"epoch": 0.5, "log_his'])
+def test_a_checkpoint_that_is_not_complete_is_refused(tmp_path, state):
+    for name, text in (("best", json.dumps({"global_step": 5})), ("1", state)):
+        folder = tmp_path / f"checkpoint-{name}"
+        folder.mkdir()
+        for part in ("optimizer.pt", "scheduler.pt") if name == "best" else ():
+            (folder / part).touch()
+        if text is not None:
+            (folder / "trainer_state.json").write_text(text)
+    lacks = "is not a complete checkpoint: it has no trainer_state.json, which is written last. The complete checkpoints of "
+    for resume in (str(tmp_path / "checkpoint-1"), "true"):
+        said = f"'{resume}' {lacks}'{tmp_path}': {tmp_path / 'checkpoint-best'}. Pass --resume_from_checkpoint auto"
+        with pytest.raises(ValueError, match=f"^{re.escape(said)}"):
+            check_output(tmp_path, resume)
