@@ -7,7 +7,7 @@ from dataclasses import replace
 from heapq import nlargest
 from typing import TYPE_CHECKING, Any
 
-from pandas import Series
+from pandas import DataFrame
 
 from ..expressions import Reward
 from ..faults import find_doubts, find_faults, find_readers, get_column_type, iterate_column, shorten_repr
@@ -166,10 +166,9 @@ def check_column(
         if reading.note is not None:
             notes[reading.note].append(row)
     read_values = [reading.value for reading in readings]
-    kinds = (
-        Series(read_values, dtype=object).groupby(prompts or [*range(len(values))]).transform("nunique", dropna=False)
-    )
-    contradictory = [*kinds.index[kinds > 1]]
+    frame = DataFrame({"prompt": prompts or range(len(values)), "value": read_values}, dtype=object)
+    is_doubted = frame.groupby("prompt")["value"].transform("nunique", dropna=False) > 1
+    contradictory = [*frame.index[is_doubted]]
     found = Findings(
         f"values of '{column}', as '{reward}' reads them", [f"{len(values):,} read, {len({*read_values}):,} different"]
     )
@@ -178,7 +177,8 @@ def check_column(
         "read in part": rows["in part"],
         "with several answers": rows["several"],
     }
-    shown |= {"with several solutions, any of which is right": several} if (several := rows["any of several"]) else {}
+    if rows["any of several"]:
+        shown["with several solutions, any of which is right"] = rows["any of several"]
     for title, examples in {**shown, "that differ for the same prompt": contradictory, **notes}.items():
         found.lines.append(f"{len(examples) / len(values):7.2%} {title}")
         most = len(values) if title in ("unreadable", "read in part") else SHOWN_VALUES

@@ -198,12 +198,9 @@ def summarize_scores(found: dict[str, Any], *, has_details: bool) -> str:
         scores = ", ".join(f"{part['score']:.4g}: {part['share']:.1%}" for part in one["shares"] or ())
         if one["quartiles"] and not scores:
             scores = "quartiles " + ", ".join(f"{value:.4g}" for value in one["quartiles"])
-        known = {"mean": one["mean"], "unchanged": one["as_recorded"], "p99": (one["milliseconds"] or {}).get("p99")}
-        mean, same, time = (
-            "-" if value is None else f"{value:{'.1%' if name == 'unchanged' else '.3f'}}"
-            for name, value in known.items()
-        )
-        rows.append([one["name"], mean, f"{one['unscored'] / found['rows']:.1%}", scores, same, time])
+        time, unscored = (one["milliseconds"] or {}).get("p99"), f"{one['unscored'] / found['rows']:.1%}"
+        cells = [one["name"], show(one["mean"], ".3f"), unscored, scores]
+        rows.append([*cells, show(one["as_recorded"], ".1%"), show(time, ".3f")])
     columns = WHOLE if has_details else console.get_width()
     groups, difference = found["groups"], found["difference"]
     old = f", and {difference['dead_groups'] / groups:.1%} under the old rewards" if difference else ""
@@ -221,6 +218,10 @@ def summarize_scores(found: dict[str, Any], *, has_details: bool) -> str:
         shown = labelled if has_details else labelled[: console.MOST_TEXTS]
         lines += ["", title, *(format_example(label, one, columns) for label, one in shown)] if shown else []
     return "\n".join(lines if has_details else [*lines, "", "--details shows the table and all examples in full."])
+
+
+def show(value: float | None, form: str) -> str:
+    return "-" if value is None else f"{value:{form}}"
 
 
 def format_example(label: str, found: dict[str, Any], columns: int) -> str:
