@@ -7,12 +7,10 @@ from trl_grpo_rewards.programs.cases import MODULES
 from trl_grpo_rewards.programs.examination import (
     TRIED_FAULTS,
     examine_programs,
-    find_contradiction,
     find_reference,
     list_faults,
     write_mutants,
 )
-from trl_grpo_rewards.programs.formats import read_tests
 from trl_grpo_rewards.sandbox.local import get_local_sandbox
 from trl_grpo_rewards.sandbox.protocol import Limits
 
@@ -43,6 +41,10 @@ def test_a_good_dataset():
     [
         ({**GOOD, "tests": 7}, "have tests in 'tests' that cannot be read. Row 0: Tests must be"),
         ({**GOOD, "tests": pairs(["1", "1"], ["2", "3"])}, "have tests that no program can pass. Row 0: "),
+        (
+            {**GOOD, "tests": {"fn_name": "f", **pairs([[1], [1]], [1, True])}},
+            "have tests that no program can pass. Row 0: ",
+        ),
         ({**GOOD, "tests": pairs(["1"], [""]), "solution": ""}, "have tests that an empty program passes"),
         (
             {**GOOD, "solution": "print(3)"},
@@ -123,15 +125,6 @@ def test_tests_that_need_a_package_are_named_with_the_option():
         {**PYTHON, "tests": ["import importlib\nnumpy = importlib.import_module('numpy')\nassert f(1)"]}
     ).faults
     assert "cannot be read" in fault and "numpy" in fault  # found out as they ran
-
-
-def test_contradictions():
-    def calls(inputs, outputs):
-        return read_tests({"fn_name": "f", "inputs": inputs, "outputs": outputs})
-
-    assert find_contradiction(calls([[1], [1]], [1, 2])) is not None
-    assert find_contradiction(calls([[1], [2], [1]], [1, 2, 1])) is None
-    assert find_contradiction(calls([[1], [1]], [1, True])) is not None
 
 
 def test_the_solution_of_a_row():

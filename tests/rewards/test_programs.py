@@ -60,30 +60,12 @@ FORMATS = {
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_right_program_is_paid_and_a_wrong_one_is_not(name, monkeypatch):
+def test_a_right_program_is_paid_and_a_wrong_one_is_not(name):
     tests, right, wrong = FORMATS[name]
-    monkeypatch.setattr(
-        "trl_grpo_rewards.rewards.programs.KNOWN_WEAK", {}
-    )  # only the first tests of a process are tried
-    scores, metrics, extras = call(code(), [block(right), block(wrong)], [tests, tests])
+    scores, _, extras = call(code(), [block(right), block(wrong)], [tests, tests])
     assert scores == [1.0, 0.0], extras
-    assert metrics["code/weak_tests"] == 2 * (name == "statements")  # which zeros pass
     right, wrong = extras["code/failure"]
     assert right == "" and ("case" in wrong or "assert" in wrong)
-
-
-def test_which_part_of_a_completion_is_the_program():
-    completions = [
-        block("print(3)") + "\n" + block(SUM),  # the last block
-        block(SUM) + "\n```\nan output\n```",  # the last one in Python
-        [{"role": "assistant", "content": f"<think>{block('1')}</think>{block(SUM)}"}],
-        f"<think>{block(SUM)}</think>",  # nothing after the reasoning
-        SUM,
-        f"```python\n{SUM}",  # cut off
-    ]
-    scores, metrics, extras = call(code(), completions, PAIRS)
-    assert scores == [1.0] * 3 + [0.0] * 3 and metrics["code/no_program"] == 3 / 6
-    assert extras["code/failure"][3:] == ["no code block"] * 3
 
 
 WRONG = "def add(a, b):\n    return 3"
@@ -122,7 +104,11 @@ def test_the_share_of_cases_is_paid_on_request():
     programs = [block(SUM), block("print(7)"), block("x = input(); print(3) if x == '1 2' else 1 / 0"), "none"]
     scores, metrics, extras = call(code(partial=True), programs, PAIRS)
     assert scores == pytest.approx([1.0, 1 / 3, 1 / 3, 0.0])
-    assert metrics["code/crashes"] == 1
+    assert (metrics["code/crashes"], metrics["code/no_program"], extras["code/failure"][3]) == (
+        1,
+        1 / 4,
+        "no code block",
+    )
     assert extras["code/failure"][1] == "case 1 of 3: input '1 2'; expected '3'; wrote '7\\n'"
     assert extras["code/failure"][2].startswith("case 2 of 3") and "ZeroDivisionError" in extras["code/failure"][2]
 
@@ -139,7 +125,7 @@ def test_equal_programs_run_once_and_every_failure_is_counted():
     scores, metrics, _ = call(code(timeout=0.3, output_bytes=1000), completions, PAIRS)
     assert scores == [1.0] * 3 + [0.0] * 12
     expected = {f"code/{name}": 3 for name in programs.values() if name} | {"code/runs": 5}
-    others = ("failures", "unreadable_tests", "doubtful_tests", "weak_tests", "no_program")
+    others = ("failures", "unreadable_tests", "doubtful_tests", "no_program")
     assert metrics == expected | {f"code/{name}": 0 for name in others}
 
 

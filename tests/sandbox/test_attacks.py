@@ -181,27 +181,19 @@ exit()
     assert (result["status"], result["output"]) == ("finished", '6;20000;1/3;{"a": [1]}\né😀\n'), result
 
 
-ENDS = [
-    ("", "finished"), ("import sys; sys.exit()", "finished"), ("raise SystemExit(0)", "finished"),
-    ("import sys; sys.exit(3)", "crashed"), ("import sys; sys.exit('no')", "crashed"), ("1 / 0", "crashed"),
-    ("not python", "crashed"), ("x = '\\ud800'", "finished"), ("\ud800", "crashed"), ("\0", "crashed"),
-    ("import os; os.fork()", "crashed"), ("import os; os.kill(1, 9)", "refused"),
-    ("print('x' * 2_000_000)", "flooded"), ("import sys; sys.stdout.buffer.write(b'\\xff\\xfe')", "finished"),
-    ("import sys; sys.stdin.close(); sys.stdout.close(); sys.stderr.close()", "crashed"),
-    ("x = " + "1 + " * 200_000 + "1", "crashed"), ("'" + "x" * 1_000_000 + "'", "finished"),
-    ("import threading\ndef fail(): raise ValueError\nthreading.Thread(target=fail).start()", "finished"),
-]  # fmt: skip
-
-
-def test_the_status_of_a_run(attacked):
-    _, runner = attacked
-    for program, status in ENDS:
-        (result,) = runner.run(program, seconds=5.0)
-        assert result["status"] == status, (program[:99], result)
+UNWRITABLE = {
+    "\ud800": "crashed",
+    "\0": "crashed",
+    f"x = {'1 + ' * 200_000}1": "crashed",
+    f"'{'x' * 1_000_000}'": "finished",
+}
 
 
 def test_the_end_of_a_run(attacked):
     _, runner = attacked
+    for program, status in UNWRITABLE.items():
+        (result,) = runner.run(program, seconds=5.0)
+        assert result["status"] == status, (program[:99], result)
     for one in read_corpus("sandbox/endings.txt"):
         wanted = json.loads(one.tests or "{}")
         (result,) = runner.run(one.program, (wanted.pop("input", ""),), seconds=2.0, memory_mb=1024)

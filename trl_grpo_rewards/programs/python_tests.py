@@ -304,39 +304,18 @@ def walk_here(body: list[ast.stmt]) -> Iterator[ast.AST]:
 
 
 def find_tested(trees: list[ast.Module], own: set[str]) -> list[bool]:
-    """Return for each block whether it tests something where it stands: it asserts, raises or calls the program."""
-    calling = {"assert", *own}  # also functions of the tests that do so, and what is made by the program
-    links = [link for tree in trees for node in ast.walk(tree) for link in list_links(node, own)]
-    while more := {name for name, sources in links if not calling.isdisjoint(sources)} - calling:
-        calling |= more
-    return [not calling.isdisjoint(list_callers(tree.body, own)) for tree in trees]
+    """Return for each block whether it tests something where it stands, by itself or by a function of the tests."""
+    definitions = [node for tree in trees for node in ast.walk(tree) if isinstance(node, FUNCTIONS | ast.ClassDef)]
+    names = {*own}
+    while more := {one.name for one in definitions if any(is_testing(node, names) for node in ast.walk(one))} - names:
+        names |= more
+    return [any(is_testing(node, names) for node in walk_here(tree.body)) for tree in trees]
 
 
-def list_links(node: ast.AST, own: set[str]) -> Iterator[tuple[str, set[str]]]:
-    """Yield the names that a node defines, each with those through one of which it calls the program."""
-    if isinstance(node, FUNCTIONS):
-        yield node.name, list_callers(node.body, own)
-    value = next((one for name in ("value", "iter", "context_expr") if (one := getattr(node, name, None))), None)
-    for target in getattr(node, "targets", [getattr(node, "target", getattr(node, "optional_vars", None))]):
-        if value and target:
-            yield from ((name, list_sources(value)) for name in list_sources(target))
-
-
-def list_sources(value: ast.AST) -> set[str]:
-    """Return the names that a value is made of. Of a call, this is what is called, but no argument."""
-    part = value.func if isinstance(value, ast.Call) else value
-    return {node.id for node in ast.walk(part) if isinstance(node, ast.Name)}
-
-
-def list_callers(body: list[ast.stmt], own: set[str]) -> set[str]:
-    """Return what is called where code stands, also by the names of methods, and what of the program is passed to a call."""
-    found = set[str]()
-    for node in walk_here(body):
-        if isinstance(node, ast.Assert | ast.Raise):
-            return {"assert"}
-        if isinstance(node, ast.Call):
-            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-            given = [*node.args, *(one.value for one in node.keywords)]
-            found |= {"assert" if name.startswith("assert") or name == "fail" else name, *list_sources(node.func)}
-            found |= {one.id for one in given if isinstance(one, ast.Name)} & own
-    return found
+def is_testing(node: ast.AST, names: set[str]) -> bool:
+    """Return whether a node asserts, raises, or calls something with one of the names."""
+    if isinstance(node, ast.Call):
+        called = getattr(node.func, "attr", "")
+        used = (one.id for one in ast.walk(node) if isinstance(one, ast.Name))
+        return called.startswith("assert") or called == "fail" or not names.isdisjoint(used)
+    return isinstance(node, ast.Assert | ast.Raise)

@@ -16,10 +16,10 @@ from annotated_types import Ge
 from ..judging.failures import Failure, FailureCounter
 from ..options import PositiveFloat, PositiveInt, Share
 from ..programs.blocks import find_program
-from ..programs.cases import MODULES, ProgramVerdict, RowTests, keeps_apart, try_program
-from ..programs.examination import MAX_TRIED, examine_programs, find_cheat, find_reference, has_passed
+from ..programs.cases import MODULES, ProgramVerdict, RowTests, try_program
+from ..programs.examination import examine_programs, find_reference, has_passed
 from ..programs.formats import COMPANION_COLUMNS, read_tests
-from ..programs.python_tests import PythonTests, UnreadableTests
+from ..programs.python_tests import UnreadableTests
 from ..registry import reward
 from ..sandbox.local import LocalSandbox, get_local_sandbox
 from ..sandbox.packages import list_top_level
@@ -55,8 +55,6 @@ WORTHLESS = {
     "a comment with a promise": "# All tests pass.\nprint('OK')\n",
 }
 """Programs that solve nothing. Those of [`~trl_grpo_rewards.programs.examination`] depend on the tests."""
-
-KNOWN_WEAK: dict[int, bool] = {}  # whether tests are weak, by the hashes of their marks
 
 
 def check_code(backend: str, python: str | None, packages: tuple[str, ...]) -> None:
@@ -161,11 +159,10 @@ async def code(
     formats, the two processes and the jail.
 
     Logs for each batch `code/timeouts`, `code/crashes`, `code/refusals` and `code/floods` (programs whose first
-    failure was of this kind), `code/weak_tests` (completions whose tests a program that solves nothing passes, or whose
-    Python tests a back end cannot keep apart from the program), `code/unreadable_tests`, `code/doubtful_tests`
-    (completions that got 0 because their tests could not run, although the tests may be the cause), `code/failures`
-    (programs that the back end could not run), `code/runs` (different programs) and `code/no_program` (share of the
-    completions without a program). Logs the column `code/failure` in the table of completions: the first case that failed.
+    failure was of this kind), `code/unreadable_tests`, `code/doubtful_tests` (completions that got 0 because their tests
+    could not run, although the tests may be the cause), `code/failures` (programs that the back end could not run),
+    `code/runs` (different programs) and `code/no_program` (share of the completions without a program). Logs the column
+    `code/failure` in the table of completions: the first case that failed.
 
     Args:
         partial (`bool`, *optional*, defaults to `False`):
@@ -228,7 +225,6 @@ async def code(
         trials = await try_all(dict.fromkeys(filter(None, keys)))
         doubts = find_doubts(keys, trials, columns)
         others = trials | await try_all(dict.fromkeys(key for key in doubts.values() if key not in trials))
-        weak = await find_weak(known, trials, sandbox, limits)
     finally:
         await sandbox.close()
     doubtful = set()
@@ -245,7 +241,6 @@ async def code(
         "runs": len(trials),
         "failures": sum(isinstance(one, SandboxFailed) for one in found),
         "unreadable_tests": sum(isinstance(one, UnreadableTests) for one in found),
-        "weak_tests": sum(mark in weak for mark in marks),
         "doubtful_tests": sum(key in doubtful for key in keys),
         "no_program": programs.count(None) / max(1, len(programs)),
     }
@@ -339,18 +334,6 @@ def count_failures(trials: Mapping[Key, Outcome], backend: str, max_failures: fl
         if isinstance(trial, SandboxFailed)
     ]
     counter.add(len(trials), failures)
-
-
-async def find_weak(
-    tests: Mapping[bytes, RowTests], trials: Mapping[Key, Outcome], sandbox: Sandbox, limits: Limits
-) -> set[bytes]:
-    """Return the marks of weak tests. Where programs are apart from tests, the first ones that a program passed are tried."""
-    if not keeps_apart(sandbox):
-        return {mark for mark, one in tests.items() if any(isinstance(case, PythonTests) for case in one.cases)}
-    for mark in (mark for (_, mark), one in trials.items() if has_passed(one)):
-        if hash(mark) not in KNOWN_WEAK and len(KNOWN_WEAK) < MAX_TRIED:
-            KNOWN_WEAK[hash(mark)] = await find_cheat(tests[mark], sandbox, limits) is not None
-    return {mark for mark in tests if KNOWN_WEAK.get(hash(mark))}
 
 
 @cache

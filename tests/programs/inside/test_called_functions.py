@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from helpers.judged_programs import PlainSandbox, count_passed, run_plainly
 from trl_grpo_rewards.programs.cases import FOLDER, CallCase, RowTests, bundle, write_call
 from trl_grpo_rewards.programs.formats import read_tests
-from trl_grpo_rewards.programs.inside.program import MAX_BITS, NODES, PRELUDES, list_values, tree_values
+from trl_grpo_rewards.programs.inside.program import MAX_BITS, NODES, list_values, tree_values
 
 
 DOUBLE = "def double(x):\n    return 2 * x\n\nif __name__ == '__main__':\n    print(double(int(input())))\n"
@@ -113,10 +113,3 @@ def test_nodes(values):
     circle = list_node([1, 2])
     circle.next.next = circle
     assert list_values(circle) == [1, 2]
-
-
-def test_preludes():
-    usual, contest = {*PRELUDES["usual"]}, {*PRELUDES["contest"]}
-    assert {"math", "collections", "re", "List", "ListNode"} <= usual and "gcd" not in usual
-    assert {"gcd", "heappop", "Counter", "List"} <= contest
-    assert PRELUDES["contest"]["pow"] is pow  # that of math has two parameters

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from trl_grpo_rewards.programs.inside.dialogue import Peer
 from trl_grpo_rewards.programs.inside.plain_data import (
     MAX_OBJECTS,
-    CannotCross,
     DataReader,
     SharedObjects,
     Violation,
@@ -89,37 +88,6 @@ def test_what_is_shared_stays_shared_and_circles_stay_circles():
     value.append(value)
     found = cross(value)
     assert found[0] is found[1][0] is found[2]["a"] and found[3] is found
-
-
-def test_long_chains_need_no_recursion():
-    chain = None
-    for _ in range(5000):
-        chain = [chain]
-    found, depth = cross(chain), 0
-    while found is not None:
-        found, depth = found[0], depth + 1
-    assert depth == 5000
-
-
-def test_an_object_of_a_subclass_becomes_what_it_holds():
-    class Lie(list):
-        def __eq__(self, other):
-            return True
-
-        def __iter__(self):
-            return iter([7])
-
-    class Count(int):
-        def __eq__(self, other):
-            return True
-
-    found = cross({"a": Lie([1]), "b": Count(3)})
-    assert type(found["a"]) is list and found == {"a": [1], "b": 3} and type(found["b"]) is int
-
-
-def test_other_objects_cannot_cross():
-    with pytest.raises(CannotCross, match="an object of the class object"):
-        cross([object()])
 
 
 FORMS = st.recursive(
