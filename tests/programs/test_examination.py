@@ -8,7 +8,6 @@ from trl_grpo_rewards.programs.examination import (
     TRIED_FAULTS,
     examine_programs,
     find_reference,
-    list_faults,
     write_mutants,
 )
 from trl_grpo_rewards.sandbox.local import get_local_sandbox
@@ -133,23 +132,6 @@ def test_the_solution_of_a_row():
     assert find_reference({**body, "canonical_solution": "def f(n): return n"}, "tests") == "def f(n): return n"
     assert find_reference({"solution": "So:\n```python\nprint(1)\n```"}, "tests") == "print(1)\n"
     assert find_reference({"solution": " "}, "tests") is None and find_reference({"code": "x"}, "code") is None
-
-
-@pytest.mark.parametrize(
-    "program, faults",
-    [
-        ("def f(a, b):\n    return a + b", {"    return a - b", "    return None"}),
-        ("def f(x):\n    if x > 2:\n        raise ValueError(x + 1)\n    return not x", {
-            "    if not x > 2:", "    if x >= 2:", "    if x > 3:", "    return  x", "    return None",
-        }),
-        ('print(max(int(input()), 7))\nA = "x + 1"', {"print(min(int(input()), 7))", "print(max(int(input()), 8))", "pass"}),
-        ("def f(*many):\n    return g(*many, **{}) is not None", {"    return g(*many, **{}) is  None", "    return None"}),
-        ("total = 0\nfor x in map(int, input().split()):\n    total += x", {"total = 1", "pass", "    pass"}),
-        ("def f(x):\n    '''Add 1.'''\n    return x * 2", {"    return x + 2", "    return x * 3", "    return None"}),
-    ],
-)  # fmt: skip
-def test_faults_are_operators_constants_branches_and_lines(program, faults):
-    assert {line for _, line in list_faults(program)} == faults
 
 
 def test_a_few_faults_that_are_spread_over_a_program_are_tried():

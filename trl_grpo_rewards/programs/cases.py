@@ -32,9 +32,7 @@ TOLERANCE = 1e-6  # of two numbers with a decimal point, absolute or relative: m
 MAX_NUMBER_CHARS = 400  # of a number that is compared by its value: the largest float has 309 digits
 SHOWN_CHARS = 200  # of an input, an expected value or an output in the description of a failure
 BRACKETS = re.compile(r" ?([][(){},]) ?")  # next to which spaces make no difference
-STRINGS = re.compile(
-    r'"[^"\\]*(?:\\.[^"\\]*)*"?'
-)  # in JSON; the last quote may be missing, which keeps the time linear
+STRINGS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?')  # in JSON; the last quote may be missing, so that time is linear
 DEPTHS = {"[": 1, "{": 1, "]": -1, "}": -1}
 
 SPARE_CHARS, CHARS_RATIO = 1000, 10
@@ -97,10 +95,7 @@ class CallCase:
     def is_right(self, output: str) -> bool:
         """Return whether an answer is an accepted value by Python's `==`, as JSON holds both. Floats may be close."""
         accepted = [convert(one) for one in self.accepted]
-        longest = [
-            self.input,
-            *map(json.dumps, accepted),
-        ]  # a function that returns None answers with its first argument
+        longest = [self.input, *map(json.dumps, accepted)]  # None is answered with the first argument
         is_short = len(output) <= SPARE_CHARS + CHARS_RATIO * max(map(len, longest))
         if not is_short or measure_depth(output) > SPARE_LEVELS + max(map(measure_depth, longest)):
             return False

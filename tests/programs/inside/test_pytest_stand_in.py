@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from trl_grpo_rewards.programs.inside import pytest_stand_in as ours
-from trl_grpo_rewards.programs.inside.runner import list_calls
 
 
 NUMBERS = (
@@ -49,29 +48,3 @@ def test_raises():
     with pytest.raises(AssertionError, match="was not raised"):
         with ours.raises(ValueError):
             pass
-
-
-def test_parameters_and_fixtures():
-    seen, endings = [], []
-
-    @ours.fixture
-    def base():
-        yield 10
-        endings.append("base")
-
-    @ours.fixture()
-    def more(base):
-        return base + 1
-
-    @ours.Mark().parametrize("a, b", [(1, 2), ours.Param(3, 4, id="x")])
-    @ours.Mark().parametrize("c", [5, 6])
-    @ours.Mark().slow
-    def test(more, a, b, c, optional=7):
-        seen.append((more, a, b, c, optional))
-
-    for call in list_calls(test, {"base": base, "more": more}, []):
-        call()
-    assert sorted(seen) == [(11, a, b, c, 7) for a, b in ((1, 2), (3, 4)) for c in (5, 6)]
-    assert endings == ["base"] * 4
-    with pytest.raises(LookupError, match="no fixture 'other'"):
-        [*list_calls(lambda other: None, {}, [])][0]()
