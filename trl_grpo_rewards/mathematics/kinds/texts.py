@@ -206,7 +206,7 @@ def skip_remark(reader: Reader) -> None:
 
 def starts_remark(reader: Reader, place: int) -> bool:
     word, before = reader.tokens[place].text, reader.tokens[place - 1].text
-    if states_condition(reader, place):
+    if states_condition(reader, place) or (word.casefold() == "so" and concludes(reader, place)):
         return False
     if has_role(word, "reason") or (before == "," and has_role(word, "reason after a comma")):
         return True
@@ -214,6 +214,15 @@ def starts_remark(reader: Reader, place: int) -> bool:
     if word.casefold() in ("for", "where"):
         return bool(after) and has_role(after[0], "quantifier")
     return word.casefold() == "only" and not after
+
+
+def concludes(reader: Reader, place: int) -> bool:
+    """Whether the text from a place on has other numbers than the text before it, as in `x = 3, so y = 5`."""
+    known, new = (
+        {token.text for token in reader.tokens[start:end] if token.kind in NUMBERS}
+        for start, end in ((reader.place, place), (place, reader.end))
+    )
+    return not new <= known
 
 
 def encloses_remark(reader: Reader, place: int) -> bool:
