@@ -84,7 +84,7 @@ class RewardFactory:
 
     @property
     def is_foreign(self) -> bool:
-        return self.__module__.partition(".")[0] != __name__.partition(".")[0]
+        return str(self.__module__).partition(".")[0] != __name__.partition(".")[0]
 
     def __call__(self, *args: Any, **kwargs: Any) -> "FunctionReward":
         if "completions" in kwargs:
@@ -134,8 +134,8 @@ class RewardFactory:
             if not is_same_option(one, parameter.default) and not has_type(one, annotation):
                 is_column = isinstance(one, str) and len(self.column_parameters) == 1
                 call = f"{self.__name__}({self.column_parameters[0]}={one!r})" if is_column else ""
-                remedy = f" If it is a column, write {call}." if is_column else ""
-                raise TypeError(f"{what} must be of type {format_annotation(annotation)}; got {one!r}.{remedy}")
+                remedy = f"If it is a column, write {call}." if is_column else "Pass such a value."
+                raise TypeError(f"{what} must be of type {format_annotation(annotation)}; got {one!r}. {remedy}")
             check_bounds(one, parameter.annotation, what)
         return float(value) if annotation is float and isinstance(value, int) else value
 
