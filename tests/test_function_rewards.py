@@ -182,7 +182,7 @@ def test_packages_offer_rewards_by_entry_points(tmp_path, monkeypatch):
     (lambda: brackets(at_leest=2), "has no option 'at_leest'; its options are at_least=1, name=None. Did you mean 'at_least'"),
     (lambda: brackets(solution="4"), "has no option 'solution'; its options are .* Choose one of these"),
     (lambda: length(), r"'length': missing a required argument: 'target'. Its options are target, tol.* Write length\(target="),
-    (lambda: length("256"), "Option 'target' of 'length' must be of type int; got '256'.$"),
+    (lambda: length("256"), "Option 'target' of 'length' must be of type int; got '256'. Pass such a value"),
     (lambda: boxed("answer"), r"'partial' of 'boxed' must be of type float; got 'answer'. If it is .* boxed\(solution='answer'\)"),
     (lambda: length(9, tolerance=0.0), "Option 'tolerance' of 'length' must be of type int; got 0.0"),
     (lambda: length(9, unit="lines"), "of type Literal\\['tokens', 'words', 'chars'\\]; got 'lines'"),
