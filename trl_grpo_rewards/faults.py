@@ -27,7 +27,6 @@ PROMPT_COLUMNS = ("prompt", "question", "problem", "instruction", "messages", "c
 ROLES = ("system", "developer", "user", "assistant", "tool")  # those that chat templates know
 FOREIGN_FORMATS = ("numpy", "pandas", "polars", "arrow")  # formats of a dataset whose rows TRL cannot read
 LARGEST_CELL = 1_000_000  # largest number of characters of a prompt or a solution, which is about that of a long book
-TRANSFORMED = 100  # largest number of rows of a dataset with a transform that are looked at
 PLACE = "0123456789"  # the content of a message with which a chat template is tried
 REMOVE = "Remove such rows: dataset.filter(...), or name the column that contains the prompts."
 
@@ -40,6 +39,27 @@ REMEDIES = {
     "IterableDataset": "Load it without streaming, or convert some rows: Dataset.from_list([*dataset.take(500)]).",
 }
 """What to do with a value that is no dataset, by the name of its type."""
+
+
+class TransformedRows:
+    """A dataset with a transform as its rows are. It may have other columns than are stored, and is read row by row."""
+
+    def __init__(self, dataset: Any) -> None:
+        self.dataset = dataset
+        self.features: dict[str, Any] = dict(dataset[0])
+        self.column_names = [*self.features]
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, place: Any) -> Any:
+        return [row[place] for row in self.dataset] if isinstance(place, str) else self.dataset[place]
+
+    def select(self, places: Any) -> "TransformedRows":
+        return TransformedRows(self.dataset.select(places))
+
+    def select_columns(self, names: Any) -> "TransformedRows":
+        return self
 
 
 def describe_no_dataset(value: Any) -> str:
@@ -56,9 +76,7 @@ def show_rows(dataset: Any) -> Any:
             f"TRL reads rows of Python values, but the dataset has the format {kind!r}. Remove it: "
             f"dataset.with_format(None)."
         )
-    if kind == "custom" and len(dataset):  # a transform makes other columns than are stored
-        return type(dataset).from_list([dataset[place] for place in range(min(len(dataset), TRANSFORMED))])
-    return dataset
+    return TransformedRows(dataset) if kind == "custom" and len(dataset) else dataset
 
 
 def iterate_column(dataset: Any, column: str) -> Iterator[Any]:

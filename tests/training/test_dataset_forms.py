@@ -58,6 +58,12 @@ def test_a_dataset_with_a_transform_has_the_columns_of_its_rows(config, problems
     assert record["columns"]["solution"] in problems["solution"]
 
 
+def test_all_rows_of_a_dataset_with_a_transform_count(config):
+    data = demo.arithmetic(size=160).with_transform(lambda rows: {**rows})
+    found, *_ = check(boxed(), data, config(per_device_train_batch_size=320, num_generations=2))
+    assert not found.faults and any(line.startswith("160 prompts") for line in found.lines)
+
+
 @pytest.mark.parametrize("kind", ["numpy", "pandas", "arrow"])
 def test_a_format_that_trl_cannot_read_is_refused(config, problems, kind):
     for rejects in (
