@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from trl_grpo_rewards.cli.job_files import choose_checkpoint
 from trl_grpo_rewards.files import find_last_checkpoint, replace_file
 from trl_grpo_rewards.judging.client import VerdictCache
 from trl_grpo_rewards.records.files import GroupWriter
@@ -104,19 +105,15 @@ def test_a_checkpoint_without_optimizer_or_schedule_is_refused_and_not_written_o
     save(tmp_path, 13, INCOMPLETE[missing])
     done = command(*CONTINUE, resume)
     assert (done.returncode, begun) == (2, []) and done.stderr.endswith(
-        f"error: 'out/checkpoint-13' is not a complete checkpoint: it has {missing}. 'out' contains no complete "
-        f"checkpoint. Start a new run from its weights, in another --output_dir.\n"
+        f"error: 'out/checkpoint-13' is not a complete checkpoint: it has {missing}. The complete checkpoints of 'out': none. "
+        f"Start a new run from its weights, in another --output_dir.\n"
     )
-    finished = command(*CONTINUE[:4], "13", CONTINUE[5], resume)  # a finished run needs no optimizer
-    assert (finished.returncode, begun) == (0, [])
-    assert finished.stdout.endswith("To go on, start a new run from its weights, in another --output_dir.\n")
 
 
 @pytest.mark.parametrize("state", ["", '{"epoch": 0.5, "log_his', None])
-def test_auto_and_true_choose_the_last_complete_checkpoint(command, tmp_path, state):
+def test_auto_and_true_choose_the_last_complete_checkpoint(tmp_path, state):
     save(tmp_path, 6, COMPLETE["one process"])
     save(tmp_path, 12, COMPLETE["one process"])
     save(tmp_path, 20, COMPLETE["one process"] if state is not None else [], state)
-    for resume in ("auto", "true"):
-        said = command(*CONTINUE[:4], "12", CONTINUE[5], resume).stdout
-        assert said.startswith("The run is finished at step 12; its last checkpoint is out/checkpoint-12.")
+    chosen = {choose_checkpoint(tmp_path / "out", resume) for resume in ("auto", "true")}
+    assert chosen == {str(tmp_path / "out" / "checkpoint-12")}

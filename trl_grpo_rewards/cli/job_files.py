@@ -221,8 +221,11 @@ def check_output(output_dir: str | Path, resume: str | None) -> None:
             f"--output_dir, or remove the directory."
         )
     if checkpoint is not None and (fault := describe_fault(Path(checkpoint))):
-        known = ", ".join(map(str, list_checkpoints(folder))) or "none"
+        known = [*map(str, list_checkpoints(folder))]
+        auto = (
+            f"Pass --resume_from_checkpoint auto, which {'continues from the last one' if known else 'starts anew'}."
+        )
+        remedy = auto if known or not Path(checkpoint).is_dir() else FROM_WEIGHTS.capitalize()
         raise ValueError(
-            f"{fault} The complete checkpoints of {str(folder)!r}: {known}. Pass --resume_from_checkpoint auto, which "
-            f"continues from the last one, or starts anew. Otherwise {FROM_WEIGHTS}"
+            f"{fault} The complete checkpoints of {str(folder)!r}: {', '.join(known) or 'none'}. {remedy}"
         )
