@@ -1,7 +1,6 @@
-"""Folders import only from layers below and from folders in them, no two modules import each other, all have direct tests."""
+"""Folders import only from layers below and from folders in them, and no two modules import each other."""
 
 import ast
-from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -60,28 +59,6 @@ def test_imports_go_down():
     ]
     assert not upward
     assert [*TopologicalSorter(graph).static_order()]  # raises CycleError
-
-
-def find_tested(folder: Path) -> set[str]:
-    """Return the modules that the test files of a folder import or are named after."""
-    tested = set()
-    for file in folder.glob("test_*.py"):
-        tested.add(".".join([*folder.relative_to(TESTS).parts, file.stem.removeprefix("test_")]))
-        for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.ImportFrom):
-                names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-                tested |= {name.removeprefix(f"{PACKAGE.name}.") for name in names}
-    return tested
-
-
-def test_every_module_has_a_direct_test():
-    """A test file in the folder that mirrors the module's folder imports the module or is named after it."""
-    tested = cache(find_tested)
-    untested = {module for module in MODULES if module not in tested(TESTS.joinpath(*module.split(".")[:-1]))}
-    programs = {module for module in MODULES if module.endswith("__main__")}  # they are run, not imported
-    elsewhere = {"verify.solutions"}  # in test_readings.py
-    elsewhere |= {f"mathematics.kinds.{name}" for name in ("commands", "expressions")}  # in tests/verify/cases.txt
-    assert untested - programs <= elsewhere
 
 
 def test_no_module_has_the_name_of_a_public_function():

@@ -56,12 +56,12 @@ def shown(tmp_path_factory):
 @pytest.mark.slow
 def test_the_notebook_from_a_reward_to_a_report_runs(shown):
     shown = shown["from_reward_to_report"]
-    assert "boxed(name=&#x27;accuracy&#x27;) + 0.2 * shows_working()" in shown[1]
-    assert shown[2].count("<tr>") == 6 and ">1.2</code>" in shown[2]
+    assert "boxed(name='accuracy') + 0.2 * shows_working()" in shown[1]
+    assert shown[2].count("<tr>") == 5 and "<td>1.2</td>" in shown[2]
     assert "fault: The attack 'question restated'" in shown[3] and "1 fault found." in shown[3]
     assert "No fault found." in shown[4]
     assert "groups/dead" in shown[6] and " -> " in shown[6]
-    assert "What is " in shown[7] and shown[7].count("<tr>") == 9  # a group of 8 under its titles
+    assert "What is " in shown[7] and shown[7].count("<tr>") == 8  # a group of 8
     assert "runs/notebook/report.html" in shown[8]
 
 
