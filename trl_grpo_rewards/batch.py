@@ -42,7 +42,7 @@ PROMPT, COMPLETION, MESSAGES = (
     ("completions", completion_messages),
 )
 
-KINDS = {
+KINDS = {  # the kinds of functions that get data. Those of a batch get columns as TRL passes them.
     "completion": Kind(
         "one completion at a time",
         ("prompt", "completion"),
@@ -57,12 +57,10 @@ KINDS = {
         ("prompt", "messages", *HOOKS),
     ),
 }
-"""The kinds of functions that get data. Those of a batch get columns as TRL passes them."""
 
-TRAINER_DATA = frozenset(
+TRAINER_DATA = frozenset(  # names of data that the trainer provides. Every other name is a column of the dataset.
     {*HOOKS, "prompt", "prompts", "completion", "completions", "messages", "completion_ids", "environments"}
 )
-"""Names of data that the trainer provides. Every other name is a column of the dataset."""
 
 ROW_COLUMNS = frozenset({"completions", "completion_ids", "environments"})  # they differ between the rows of a group
 

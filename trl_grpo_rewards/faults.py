@@ -30,7 +30,7 @@ LARGEST_CELL = 1_000_000  # largest number of characters of a prompt or a soluti
 PLACE = "0123456789"  # the content of a message with which a chat template is tried
 REMOVE = "Remove such rows: dataset.filter(...), or name the column that contains the prompts."
 
-REMEDIES = {
+REMEDIES = {  # what to do with a value that is no dataset, by the name of its type
     "DataFrame": "Convert it: Dataset.from_pandas(frame).",
     "list": "Convert it: Dataset.from_list(rows).",
     "dict": "Convert its columns: Dataset.from_dict(columns).",
@@ -38,7 +38,6 @@ REMEDIES = {
     "IterableDatasetDict": "Choose a split, such as dataset['train'].",
     "IterableDataset": "Load it without streaming, or convert some rows: Dataset.from_list([*dataset.take(500)]).",
 }
-"""What to do with a value that is no dataset, by the name of its type."""
 
 
 class TransformedRows:

@@ -29,12 +29,11 @@ REMEDIES = dict.fromkeys(("question restated", "prompt echoed"), WORK_OUT)
 REMEDIES |= dict.fromkeys(("many boxes", "right between wrong answers"), SINGLE)
 """What to do about an attack: about rewards of this package, and about one of the user's own."""
 
-QUESTIONS: tuple[dict[str, Any], ...] = (
+QUESTIONS: tuple[dict[str, Any], ...] = (  # questions for rewards that read the solution, for use without a dataset
     {"prompt": "Ann has 48 pens and buys half as many again. How many has she?", "solution": "72"},
     {"prompt": "A rope of 7 metres is cut into 4 equal parts. How long is each, in metres?", "solution": "1.75"},
     {"prompt": "What share of a day is 16 hours, as a fraction?", "solution": "\\frac{2}{3}"},
 )
-"""Questions for rewards that read the solution, for use without a dataset."""
 
 
 class Payment(NamedTuple):

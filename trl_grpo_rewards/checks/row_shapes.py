@@ -76,7 +76,7 @@ def is_short(value: Any, row: Row) -> bool:
     return all(len(gold.split()) <= MAX_WORDS for gold in list_golds(value))
 
 
-FITS: dict[str, Callable[[Any, Row], bool]] = {
+FITS: dict[str, Callable[[Any, Row], bool]] = {  # whether a value, which has a row, may be what the table calls so
     "constraints": lambda value, row: is_read(
         lambda: pair_arguments(parse_text(value), parse_text(row.get("kwargs")))
     ),
@@ -91,7 +91,6 @@ FITS: dict[str, Callable[[Any, Row], bool]] = {
     "short": is_short,
     "text": lambda value, row: isinstance(value, str),
 }
-"""Whether a value, which has a row, may be what the table calls so."""
 
 
 def read_shapes() -> list[Shape]:

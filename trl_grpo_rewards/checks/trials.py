@@ -59,15 +59,14 @@ SHOWN_FORMS = 16  # largest number of forms that a warning shows, which are the 
 
 Scores: TypeAlias = NDArray[np.float64]
 
-WRITTEN = (
+WRITTEN = (  # how an answer is usually written, at first in a box
     "", "{}", "<answer>{}</answer>", "#### {}", "Answer: {}", "Final answer: {}", "Final Answer: {}", "ANSWER: {}",
     "The answer is {}.", "The answer is: {}", "The final answer is {}.", "The correct answer is {}.", "**{}**", "({})",
     "[[{}]]", "[ANSWER]{}[/ANSWER]", "<tool_call>{}</tool_call>", "```\n{}\n```", "```json\n{}\n```",
     "```python\n{}\n```", "```sql\n{}\n```",
 )  # fmt: skip
-"""How an answer is usually written, at first in a box."""
 
-USUAL = (
+USUAL = (  # the usual forms of an answer. Of two that are paid alike, the earlier one is used.
     *(Form(answer=answer) for answer in WRITTEN),
     *(Form(answer=answer, bare=True) for answer in WRITTEN),
     Form(tags=("think", "answer"), answer="{}"),
@@ -76,21 +75,18 @@ USUAL = (
     Form(answer=f"<think>\n{WORKING}\n</think>\n<answer>\n{{}}\n</answer>", bare=True),
     Form(answer=f"<reasoning>\n{WORKING}\n</reasoning>\n<answer>\n{{}}\n</answer>\n", bare=True),
 )
-"""The usual forms of an answer. Of two that are paid alike, the earlier one is used."""
 
 ELEMENT = re.compile(r"<([A-Za-z_]\w*)>.*?</\1>", re.DOTALL)
 
-MARK = re.compile(
+MARK = re.compile(  # what a prompt writes in front of a placeholder for the answer, as in `Verdict: <label>`
     r"((?:[A-Za-z][\w ]{0,30}(?:[-=]>|[:=])|#{2,}|[-=]>)[ \t]*)[<\[({$\"'`*\\]*"
     r"(?:(?:your|the|final|an?|correct) )*(?:answer|number|result|value|letter|label|name|word|choice|option|integer|X|N)\b",
     re.IGNORECASE,
 )
-"""What a prompt writes in front of a placeholder for the answer, as in `Verdict: <label>`."""
 
-QUOTED = re.compile(
+QUOTED = re.compile(  # what a prompt quotes around a placeholder for the answer, as in `'The capital is X.'`
     r"[\"'`]([^\"'`\n]{0,60}?)(?:<[^<>]+>|\{[^{}]+\}|\[[^\[\]]+\]|\bX\b|\.\.\.|_{2,})([^\"'`\n]{0,60})[\"'`]"
 )
-"""What a prompt quotes around a placeholder for the answer, as in `'The capital is X.'`."""
 
 
 @dataclass(frozen=True)

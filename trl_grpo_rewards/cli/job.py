@@ -45,20 +45,18 @@ JOBS: dict[str, Any] = {"train": JobArguments, "check": CheckArguments}
 
 TRUTHS = ["true", "false", "yes", "no", "t", "f", "y", "n", "1", "0"]  # values of a switch in transformers
 
-NAMED = {
+NAMED = {  # values of options that TRL's parser takes as any text. A path with a slash is on the hub.
     "report_to": ["all", "none", *INTEGRATION_TO_CALLBACK],
     "attn_implementation": ["eager", *ALL_ATTENTION_FUNCTIONS],
 }
-"""Values of options that TRL's parser takes as any text. A path with a slash is on the hub."""
 
 SHORT = 60  # most characters of the values that the help shows instead of a word for their type
 
-FORMS: dict[Any, dict[str, Any]] = {
+FORMS: dict[Any, dict[str, Any]] = {  # arguments of `add_argument` for options with so many values. Others have one.
     0: {"action": "store_const", "const": "false"},
     "?": {"nargs": "?", "const": "true"},
     "+": {"nargs": "+", "action": "extend"},
 }
-"""Arguments of `add_argument` for options with so many values. Others have one."""
 
 
 class JobParser(TrlParser, CommandParser):

@@ -27,12 +27,11 @@ RECIPES = {file.stem: file for file in RECIPE_FOLDER.glob("*.yaml") if not file.
 
 DEFAULT_RECIPE = "addition"  # the recipe of a command line that names no recipe, model or dataset
 
-BUNDLED: "dict[str, Callable[..., Dataset]]" = {
+BUNDLED: "dict[str, Callable[..., Dataset]]" = {  # functions that return the bundled datasets, by the names of these
     "demo.arithmetic": arithmetic,
     "demo.programs": programs,
     "demo.requests": requests,
 }
-"""Functions that return the bundled datasets, by the names of these."""
 
 FORMATS = {"csv": "csv", "tsv": "csv", "json": "json", "jsonl": "json", "parquet": "parquet", "arrow": "arrow"}
 """The format of the files with each ending."""

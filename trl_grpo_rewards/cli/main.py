@@ -44,28 +44,25 @@ What each subcommand does. A subcommand is the module with its name, which has t
 unless it is in `DESCRIPTIONS`.
 """
 
-DESCRIPTIONS = {
+DESCRIPTIONS = {  # what the commands that take a job do
     "train": "Train a model with GRPO. If no model, dataset or recipe is given, this uses the recipe addition, which trains "
     "the bundled model on the bundled task. Before the model loads, this runs the same checks as trl-grpo-rewards check. "
     "On several GPUs: accelerate launch -m trl_grpo_rewards.cli train ...",
     "check": "Check a job before it uses GPU hours: rewards, dataset, configuration and chat template. This command takes "
     "the options of trl-grpo-rewards train. It loads the tokenizer but not the model.",
 }
-"""What the commands that take a job do."""
 
-MOST_USED = (
+MOST_USED = (  # options of TRL that nearly every job sets
     "--model_name_or_path, --output_dir, --max_steps, --num_generations, --max_completion_length, --learning_rate, "
     "--report_to and --resume_from_checkpoint"
 )
-"""Options of TRL that nearly every job sets."""
 
 NUMBERS: dict[str, Any] = {"int": int, "float": float}  # how values are read, by type; others are texts
 
-POSITIVE = (
+POSITIVE = (  # options of TRL that must be above 0, which TRL finds when it trains, or never
     "temperature per_device_train_batch_size per_device_eval_batch_size gradient_accumulation_steps num_generations "
     "num_iterations steps_per_generation max_completion_length"
 ).split()
-"""Options of TRL that must be above 0, which TRL finds when it trains, or never."""
 
 NOT_NEGATIVE = ("beta", "learning_rate", "eval_prompts")  # options that must be at least 0
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 
-OPENERS = (
+OPENERS = (  # phrases without content that judges were found to reward; see https://huggingface.co/papers/2507.08794
     "thought process",
     "solution",
     "answer",
@@ -20,7 +20,6 @@ OPENERS = (
     "かいせつ",
     "respuesta",
 )
-"""Phrases without content that judges were found to reward; see https://huggingface.co/papers/2507.08794."""
 
 
 @dataclass(frozen=True)

@@ -310,7 +310,7 @@ def grow_lengths(signs: Signs) -> float:
     return max(1.0, lengths.end / lengths.start) if lengths and lengths.start > 0 else 1.0
 
 
-FINDERS: dict[str, Callable[[Signs], Facts]] = {
+FINDERS: dict[str, Callable[[Signs], Facts]] = {  # how each rule finds the values of its warnings
     "unpaid": find_unpaid, "cut_off": find_cut_off, "dead": find_dead_stretch, "not_finite": find_not_finite,
     "unscored": find_unscored, "no_gradient": find_lost_gradient, "held_out_fall": find_held_out_fall, "form": find_form,
     "mostly_dead": find_mostly_dead, "gradient": find_gradient_spikes, "longer": find_length_growth,
@@ -326,4 +326,3 @@ FINDERS: dict[str, Callable[[Signs], Facts]] = {
     "duplicates": when("groups/duplicates", lambda signs, one: one.sign > 0 and one.end - one.start >= 0.3
                        and not signs.mean(signs.outcome).is_learned()),
 }  # fmt: skip
-"""How each rule finds the values of its warnings."""

@@ -11,7 +11,7 @@ from ..records.signs import list_evaluations
 from .trends import MAX_POINTS, choose_width
 
 
-CURVES = (
+CURVES = (  # names in the log that the page draws, unless they are always 0 or not logged
     "entropy",
     "kl",
     "clip_ratio/region_mean",
@@ -23,7 +23,6 @@ CURVES = (
     "groups/seconds_generation",
     "groups/seconds_scoring",
 )
-"""Names in the log that the page draws, unless they are always 0 or not logged."""
 
 SIZE = ("runtime", "samples_per_second")  # names in an evaluation whose product is its number of problems
 LONG = 1000.0  # seconds of an evaluation above which this is not exact: a log rounds to 0.001

@@ -15,7 +15,7 @@ Numbers: TypeAlias = dict[str, tuple[int | None, int | None]]
 
 AUDIT_ARCHES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # how the kernel names it; 32-bit calls differ
 
-ALLOWED: Numbers = {
+ALLOWED: Numbers = {  # calls that are allowed with any arguments
     # streams, and files that Landlock lets the program open
     "read": (0, 63), "readv": (19, 65), "pread64": (17, 67), "write": (1, 64), "writev": (20, 66),
     "pwrite64": (18, 68), "lseek": (8, 62), "close": (3, 57), "close_range": (436, 436), "fstat": (5, 80),
@@ -37,15 +37,13 @@ ALLOWED: Numbers = {
     "restart_syscall": (219, 128), "set_robust_list": (273, 99), "set_tid_address": (218, 96), "rseq": (334, 293),
     "sched_yield": (24, 124), "exit": (60, 93), "exit_group": (231, 94),
 }  # fmt: skip
-"""Calls that are allowed with any arguments."""
 
-TESTED: Numbers = {
+TESTED: Numbers = {  # calls whose arguments decide
     "open": (2, None), "openat": (257, 56), "fcntl": (72, 25), "ioctl": (16, 29), "prctl": (157, 167),
     "prlimit64": (302, 261), "setrlimit": (160, 164), "clone": (56, 220), "clone3": (435, 435), "kill": (62, 129),
     "tgkill": (234, 131), "futex": (202, 98), "madvise": (28, 233), "socketpair": (53, 199), "sendto": (44, 206),
     "recvfrom": (45, 207),
 }  # fmt: skip
-"""Calls whose arguments decide."""
 
 LOAD, JUMP_EQUAL, JUMP_SET, MASK, RETURN = 0x20, 0x15, 0x45, 0x54, 0x06  # operations of the packet filter
 KILL, ALLOW, FAIL = 0x80000000, 0x7FFF0000, 0x00050000  # KILL sends SIGSYS; FAIL is added to the error

@@ -42,12 +42,11 @@ RLIMIT_SIGPENDING = 11  # which Python does not name
 FIRST_USER = 1 << 30  # the user ids of programs are this number plus their process ids; no person has such an id
 CLONE_NEWUSER, SEPARATE_COUNTS = 0x10000000, (5, 14)  # counts threads by namespace from Linux 5.14 on
 
-REASONS = {
+REASONS = {  # what the errors of the kernel mean for a layer of the jail
     errno.ENOSYS: "the kernel was built without it",
     errno.EOPNOTSUPP: "it is not switched on; see the kernel's option lsm=",
     errno.EPERM: "the profile of the container, or another sandbox, forbids it",
 }
-"""What the errors of the kernel mean for a layer of the jail."""
 
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # calls of Landlock, the same on all machines
 

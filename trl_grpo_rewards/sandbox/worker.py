@@ -51,11 +51,10 @@ ENTERED = b"1"  # from a process in the jail; one that is not tells which layer 
 OPEN = open
 STREAMS = ["/dev/stdin", "/dev/stdout", "/dev/stderr"]  # names that programs give to their descriptors 0 to 2
 
-PRELOADED = (
+PRELOADED = (  # modules that programs often import
     "abc array bisect calendar cmath collections.abc copy ctypes dataclasses datetime decimal enum fractions functools "
     "hashlib heapq itertools json math numbers operator queue random re statistics string textwrap typing uuid"
 )
-"""Modules that programs often import."""
 
 UNIMPORTED, SHALLOW = {"antigravity"}, {"idlelib", "turtledemo"}  # modules that open a browser or a window
 DEPTH = 3  # how deep modules of the library are nested that a program can import where it cannot open files

@@ -28,7 +28,7 @@ COMPLETION_WIDE = {
 
 BOTH_WIDE = {"token_type_ids": 0, "mm_token_type_ids": 0}  # (rows, all tokens), padded on both sides
 
-IMAGES = {
+IMAGES = {  # tensors with one entry per image, tile or patch, or with one entry per row that holds all its images
     "pixel_values": 0.0,
     "image_grid_thw": 0,
     "image_position_ids": -1,
@@ -36,7 +36,6 @@ IMAGES = {
     "spatial_shapes": 0,
     "image_sizes": 0,
 }
-"""Tensors with one entry per image, tile or patch, or with one entry per row that holds all its images."""
 
 IMAGE_COUNTS = ("num_images", "num_tiles")  # lists with one number per row
 PER_ROW = ("advantages", "live", "prompt_width")  # advantages may be of tokens; `prompt_width` is that of TRL

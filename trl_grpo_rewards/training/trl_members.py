@@ -21,24 +21,21 @@ REMEDY = (
     "trl_grpo_rewards."
 )
 
-UTILITIES = tuple(
+UTILITIES = tuple(  # functions of `trl.trainer.utils`
     "get_callable_name is_async_callable pad split_pixel_values_by_grid unsplit_pixel_values_by_grid".split()
 )
-"""Functions of `trl.trainer.utils`."""
 
-METHODS = tuple(
+METHODS = tuple(  # methods of `GRPOTrainer` that this package overrides
     "_generate_and_score_completions _get_per_token_logps_and_entropies _get_train_sampler "
     "_load_optimizer_and_scheduler _prepare_inputs _save_rng_state _set_signature_columns_if_needed "
     "get_batch_samples".split()
 )
-"""Methods of `GRPOTrainer` that this package overrides."""
 
-CALLED = {
+CALLED = {  # methods of `GRPOTrainer` that this package calls or replaces for a while, and their parameters
     "_calculate_rewards": "inputs, prompts, completions, completion_ids_list",
     "_compute_loss": "model, inputs",
     "_generate": "prompts",
 }
-"""Methods of `GRPOTrainer` that this package calls or replaces for a while, and their parameters."""
 
 PARTS = {
     "_generate_and_score_completions": "advantages",
@@ -50,12 +47,11 @@ PARTS |= dict.fromkeys(("_compute_loss", "_prepare_inputs", "compute_loss"), "lo
 
 ANY = "..."
 
-ATTRIBUTES = tuple(
+ATTRIBUTES = tuple(  # attributes of a `GRPOTrainer` that this package reads or sets
     "_buffered_inputs _logs _metrics _pending_extra_logs _signature_columns _step _tokenizer "
     "aux_loss_enabled control eos_token_ids log_multimodal num_generations num_generations_eval "
     "reward_func_names reward_funcs reward_weights".split()
 )
-"""Attributes of a `GRPOTrainer` that this package reads or sets."""
 
 
 def say_missing(what: str) -> ImportError:

@@ -63,7 +63,7 @@ def list_record(record: Any) -> "list[Any]":
     return [type(record).__name__, *flatten_pairs(vars(record))]
 
 
-MUTABLE: "dict[str, Any]" = {
+MUTABLE: "dict[str, Any]" = {  # kinds that are made empty and filled later: the type, and what it contains
     "Counter": (Counter, flatten_pairs),
     "OrderedDict": (OrderedDict, flatten_pairs),
     "defaultdict": (defaultdict, list_default),
@@ -75,7 +75,6 @@ MUTABLE: "dict[str, Any]" = {
     "array": ((), list_array),
     "record": ((), list_record),
 }
-"""Kinds that are made empty and filled later: the type, and what it contains."""
 
 
 def fill(kind: str, found: Any, items: "list[Any]") -> None:

@@ -67,12 +67,11 @@ def tree_values(root: Any) -> "list[Any]":
     return values
 
 
-NODES = {
+NODES = {  # what LeetCode's programs and tests have
     **{one.__name__: one for one in (ListNode, TreeNode, list_node, tree_node)},
     "is_same_list": lambda one, other: list_values(one) == list_values(other),
     "is_same_tree": lambda one, other: tree_values(one) == tree_values(other),
 }
-"""What LeetCode's programs and tests have."""
 
 IMPORTS = {
     "usual": "",

@@ -25,18 +25,16 @@ def name_specials(names: str) -> "list[str]":
     return [f"__{name}__" for name in names.split()]
 
 
-BINARY = name_specials(
+BINARY = name_specials(  # special methods that take a second value, which could be what a test expects
     "eq ne lt le gt ge add sub mul truediv floordiv mod pow matmul and or xor lshift rshift "
     "radd rsub rmul rtruediv rfloordiv rmod rpow rmatmul rand ror rxor "
     "iadd isub imul itruediv ifloordiv imod iand ior ixor divmod rdivmod contains"
 )
-"""Special methods that take a second value, which could be what a test expects."""
 
-OTHERS = name_specials(
+OTHERS = name_specials(  # special methods that take no such value
     "len getitem setitem delitem iter next bool str repr hash int float index abs neg pos invert round call enter exit "
     "reversed format complex aiter anext aenter aexit"
 )
-"""Special methods that take no such value."""
 
 UNSPELLED = {"call", "enter", "exit", "aiter", "anext", "aenter", "aexit"}  # no operator stands for them
 
@@ -175,7 +173,7 @@ class ProgramSide(Peer):
     def mirror(self, module: str, name: str, *args: Any) -> Any:
         return getattr(importlib.import_module(module), name)(*args)
 
-    operations = {
+    operations = {  # everything that the tests may ask for
         "load": load,
         "call": call,
         "special": call_special,
@@ -186,7 +184,6 @@ class ProgramSide(Peer):
         "wait": wait,
         "mirror": mirror,
     }
-    """Everything that the tests may ask for."""
 
 
 def serve_program(source: str) -> None:

@@ -45,14 +45,13 @@ FUNCTIONS += (operator.itemgetter, operator.attrgetter, operator.methodcaller)
 SKIPS = tuple(one for one in vars(unittest.case).values() if isinstance(one, type) and issubclass(one, Exception))
 """Errors by which tests of unittest are skipped or stopped."""
 
-KNOWN = {
+KNOWN = {  # objects that the tests have themselves where the program has the same ones
     origin: one
     for one in [*program.PRELUDES["usual"].values(), *vars(builtins).values()]
     if isinstance(one, types.FunctionType) or isinstance(one, type) and not issubclass(one, BaseException)
     for origin in [find_origin(one)]
     if origin
 }
-"""Objects that the tests have themselves where the program has the same ones."""
 
 REFERENCES = {"class", "object", "failure", "function", "module"}  # entries that stand for something in it
 
