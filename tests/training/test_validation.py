@@ -17,12 +17,11 @@ from trl_grpo_rewards.training.validation import (
     find_outcome,
     unpack_rewards,
     warn_of_unreadable_values,
-    warn_without_outcome,
 )
 
 
 ASKED = judge(model="none", rubric="Is it right?", base_url="http://localhost:9/v1")
-DATA = Dataset.from_dict({"prompt": ["2 + 2?"], "solution": ["4"]})
+DATA = Dataset.from_dict({"prompt": ["2 + 2?", "3 + 3?"], "solution": ["4", "6"]})
 
 
 class Environment:
@@ -122,14 +121,13 @@ def test_the_name_of_the_outcome_is_checked_once_all_names_are_known(config):
 
 
 def test_an_option_that_needs_an_outcome_warns_if_there_is_none(config, caplog):
-    args = config(zero_variance="drop", zero_variance_by="outcome")
-    warn_without_outcome(args, [plain, tags("a")], "plain")
-    (said,) = caplog.messages
-    assert "zero_variance_by=" in said and "The first one, 'plain', is used. Set outcome_reward to" in said
-    caplog.clear()
-    warn_without_outcome(args, [plain, boxed()], "plain")
-    warn_without_outcome(config(), [plain], "plain")
-    assert not caplog.records
+    by_outcome = {"zero_variance": "drop", "zero_variance_by": "outcome"}
+    for options, other, warnings in ((by_outcome, tags("a"), 1), (by_outcome, boxed(), 0), ({}, tags("a"), 0)):
+        caplog.clear()
+        FilteredGRPOTrainer(demo.MODEL, [plain, other], config(**options), DATA)
+        said = [message for message in caplog.messages if "no reward is registered as an outcome" in message]
+        assert len(said) == warnings
+        assert all("The first one, 'plain', is used. Set outcome_reward to" in message for message in said)
 
 
 # --- datasets ---------------------------------------------------------------------------------------------------------
