@@ -88,9 +88,7 @@ def is_same_value(one: Any, other: Any) -> bool:
 
 @dataclass(frozen=True)
 class Batch:
-    columns: Mapping[
-        str, Sequence[Any]
-    ]  # one value per row: `prompts`, `completions`, `completion_ids`, the dataset's
+    columns: Mapping[str, Sequence[Any]]  # one value per row: completions, prompts, and what the dataset has
     hooks: Mapping[str, Any]  # the [`HOOKS`] that the trainer passed
     rows: Sequence[int]  # their positions in the call
     logged: dict[str, list[Any]]  # columns that rewards log, with None for other rows of the call

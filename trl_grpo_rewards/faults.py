@@ -352,9 +352,8 @@ def find_pickle_problems(rewards: Reward) -> Iterator[str]:
     """Yield a doubt if pickle does not preserve the rewards."""
     try:
         copy = pickle.loads(written := pickle.dumps(rewards))
-        is_same = (
-            copy == rewards or pickle.dumps(copy) == written
-        )  # an object of a class without __eq__ equals only itself
+        # An object of a class without __eq__ equals only itself.
+        is_same = copy == rewards or pickle.dumps(copy) == written
         problem = "" if is_same else "unpickling returns different rewards"
     except Exception as error:  # classes raise errors of any type
         problem = f"they cannot be pickled: {error}"

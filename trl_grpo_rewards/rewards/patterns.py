@@ -128,7 +128,7 @@ def count_present(words: tuple[str, ...], text: str) -> int:
     return sum(compile_expression(pattern).search(text) is not None for pattern in patterns)
 
 
-# These do not match: the index x[1], the lists in f([1, 2]) and a = [1, 2], the link [1](...), the root \\sqrt[3]{8}.
+# These do not match: the index x[1], the lists in f([1, 2]) and a = [1, 2], the link [1](...), the root \sqrt[3]{8}.
 CITATION = re.compile(
     r"(?<!\b[a-z])(?<!_)(?<!\w\()(?<!=)(?<!= )"
     r"\[([1-9]\d{0,2}(?: ?[,;–-] ?[1-9]\d{0,2}){0,20})\](?![{(=]| [=+])"
