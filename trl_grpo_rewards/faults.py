@@ -30,7 +30,7 @@ LARGEST_CELL = 1_000_000  # largest number of characters of a prompt or a soluti
 PLACE = "0123456789"  # the content of a message with which a chat template is tried
 REMOVE = "Remove such rows: dataset.filter(...), or name the column that contains the prompts."
 
-REMEDIES = {  # what to do with a value that is no dataset, by the name of its type
+REMEDIES = {  # what to do with a value of this type in place of a dataset
     "DataFrame": "Convert it: Dataset.from_pandas(frame).",
     "list": "Convert it: Dataset.from_list(rows).",
     "dict": "Convert its columns: Dataset.from_dict(columns).",

@@ -52,7 +52,7 @@ NAMED = {  # values of options that TRL's parser takes as any text. A path with 
 
 SHORT = 60  # most characters of the values that the help shows instead of a word for their type
 
-FORMS: dict[Any, dict[str, Any]] = {  # arguments of `add_argument` for options with so many values. Others have one.
+FORMS: dict[Any, dict[str, Any]] = {  # arguments of `add_argument` by the number of values of an option
     0: {"action": "store_const", "const": "false"},
     "?": {"nargs": "?", "const": "true"},
     "+": {"nargs": "+", "action": "extend"},

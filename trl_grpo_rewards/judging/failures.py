@@ -15,7 +15,7 @@ DEFAULT_ADVICE = "Check that the server responds and resume the run, or raise re
 """What to do about an error that has no advice of its own."""
 
 FAILED_ONCE: set[Hashable] = set()  # its last batch had a failure; a second one stops the run
-WARNED: set[Hashable] = set()  # those of whom a failure has been shown
+WARNED: set[Hashable] = set()  # judges whose failure has been shown
 
 
 @dataclass(frozen=True)
