@@ -8,6 +8,7 @@ of a running event loop, a call returns the scores in either case.
 import asyncio
 import contextlib
 import functools
+import logging
 import math
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
@@ -22,10 +23,18 @@ from .distributed import gather_and_score_groups
 from .scores import Score, ScoreTable, to_float
 
 
+logger = logging.getLogger(__name__)
+
 Result = TypeVar("Result")
 
 PlainFunction: TypeAlias = Callable[..., Sequence[Score] | Awaitable[Sequence[Score]]]  # a function that trl can call
 LOGGED_COLUMNS: "dict[Reward, set[str]]" = defaultdict(set)  # columns that each reward has logged in this process
+
+
+class Terms(list):
+    """The rewards of a sum as a trainer gets them. It keeps this list, which shows whether their weights were left out."""
+
+    weights: Sequence[float] = ()
 
 
 class Reward(ABC):
@@ -102,7 +111,9 @@ class Reward(ABC):
     @property
     def rewards(self) -> "list[Reward]":
         """The rewards of the terms as a new list, for `reward_funcs`."""
-        return [reward for _, reward in self.terms]
+        terms = Terms(reward for _, reward in self.terms)
+        terms.weights = self.weights
+        return terms
 
     @property
     def weights(self) -> list[float]:
@@ -202,6 +213,8 @@ class Reward(ABC):
 
     def _hand_over_log(self, batch: Batch) -> None:
         """Pass the logged columns to TRL. Its table needs the same columns in every call, so None fills the gaps."""
+        if trainer := getattr(batch.hooks.get("log_metric"), "__self__", None):
+            warn_of_missing_weights(getattr(trainer, "reward_funcs", None), getattr(trainer, "args", None))
         LOGGED_COLUMNS[self].update(batch.logged)
         for column in sorted(LOGGED_COLUMNS[self]) if "log_extra" in batch.hooks else ():
             batch.hooks["log_extra"](column, batch.logged[column])
@@ -408,3 +421,15 @@ def run_in_own_loop(coroutine: Coroutine[Any, Any, Result]) -> Result:
 async def await_all(awaitables: Iterable[Awaitable[Result]], *, concurrent: bool) -> list[Result]:
     """Await everything in order. After an error, no other coroutine is left unawaited."""
     return await asyncio.gather(*awaitables) if concurrent else [await one for one in awaitables]
+
+
+def warn_of_missing_weights(functions: Any, args: Any) -> None:
+    """Warn once if a trainer was given the rewards of a sum without their weights."""
+    if not isinstance(functions, Terms) or {*functions.weights} <= {1.0} or args.reward_weights is not None:
+        return
+    if args.process_index == 0:
+        logger.warning(
+            f"The rewards are the terms of a sum with the weights {functions.weights}, but reward_weights is not set, so "
+            f"each has the weight 1. Set reward_weights={functions.weights}, or pass the sum itself as reward_funcs."
+        )
+    functions.weights = ()

@@ -1,7 +1,7 @@
 """The best checkpoint is that of the outcome on held-out problems, and a metric that no reward has is refused."""
 
 import pytest
-from transformers import EarlyStoppingCallback
+from transformers import EarlyStoppingCallback, TrainerCallback
 
 from helpers.agents import TOKENIZER, Solved
 from helpers.models import save_layer
@@ -124,6 +124,19 @@ def test_every_metric_of_an_evaluation_can_be_named_and_of_rewards_no_other(trai
     for metric, given in [*((metric, rewards) for metric in wrong), ("boxed", boxed() + tags("a"))]:
         with pytest.raises(ValueError, match=f"got '{metric}'. Set it to one of .* eval_reward, {losses}"):
             name(metric, given)
+
+
+class Accuracy(TrainerCallback):
+    def on_evaluate(self, args, state, control, metrics, **kwargs):
+        metrics["eval_accuracy"] = 0.5
+
+
+def test_a_word_that_nothing_logs_is_refused_before_the_first_step(train):
+    best = BEST | {"metric_for_best_model": "accuracy"}
+    with pytest.raises(ValueError, match="got 'accuracy'. Set it to one of eval_rewards/boxed/mean, eval_rew"):
+        train(boxed() + tags("a"), **best)
+    trainer, _ = train(boxed(), callbacks=[Accuracy()], **best)
+    assert trainer.state.best_metric == 0.5
 
 
 def test_names_of_rewards_that_are_not_known_are_checked_when_training_begins(train):

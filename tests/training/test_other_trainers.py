@@ -87,6 +87,18 @@ def test_a_sum_is_one_reward_for_them(tmp_path, problems):
     assert isinstance(trainer, RLOOTrainer) and isinstance(trainer.args, RLOOConfig)
 
 
+@pytest.mark.parametrize("path, name", [("trl", "GRPO"), ("trl", "RLOO"), ("trl_grpo_rewards", "FilteredGRPO")])
+def test_terms_of_a_sum_without_their_weights_are_noticed_once(tmp_path, problems, caplog, path, name):
+    weighted = boxed() + 0.2 * tags("think")
+    for rewards, weights, said in [(weighted, None, 1), (weighted, [1.0, 1.0], 0), (boxed() + tags("think"), None, 0)]:
+        caplog.clear()
+        options = {"max_steps": 2, "max_completion_length": 16, "reward_weights": weights}
+        build(path, name, tmp_path, rewards.rewards, problems, **options).train()
+        assert (
+            sum("with the weights [1.0, 0.2], but reward_weights is not set" in one for one in caplog.messages) == said
+        )
+
+
 PLAIN_TRAINERS = {
     "SDPO": ("trl.experimental.sdpo", {"num_generations": 4, "success_reward_threshold": 0.4}),
     "OnlineDPO": ("trl.experimental.online_dpo", {"num_generations": None, "max_new_tokens": 16, "missing_eos_penalty": None}),

@@ -21,7 +21,8 @@ from .config import FilteredGRPOConfig, Unnamed, choose_metric
 logger = logging.getLogger(__name__)
 
 KEPT = ("Rewards", "Model", "Dataset", "Learning rate", "Seed")  # facts that a resumed run should not change
-OWN_METRICS = ("entropy", "kl", "loss", "reward", "runtime")  # metrics of TRL that a reward may have the name of
+OWN_METRICS = ("entropy", "epoch", "kl", "loss", "reward", "runtime")  # TRL's metrics that are named by one word
+LIBRARIES = ("transformers", "trl", "trl_grpo_rewards")  # whose callbacks and trainers log no other metric of one word
 
 
 def agree_on_checkpoint(resume: Any, args: FilteredGRPOConfig, run: dict[str, Any], accelerator: Accelerator) -> Any:
@@ -66,15 +67,23 @@ def resume_order(repeated: Any, epoch: float, batch_size: int) -> int:
     return round(epoch * len(repeated) / batch_size)
 
 
-def check_metric(args: FilteredGRPOConfig, reward_funcs: Any, names: Sequence[str], eval_dataset: Any) -> None:
-    """Refuse a `metric_for_best_model` that is surely not logged. Plain functions and callbacks may log any name."""
+def check_metric(
+    args: FilteredGRPOConfig,
+    reward_funcs: Any,
+    names: Sequence[str],
+    eval_dataset: Any,
+    users: Sequence[type] = (object,),
+) -> None:
+    """Refuse a `metric_for_best_model` that is surely not logged. Plain functions and classes of users may log any name."""
     if args.metric_for_best_model is None or args.eval_strategy == "no":
         return
     metric = args.metric_for_best_model.removeprefix("eval_")
     sets = [*eval_dataset] if isinstance(eval_dataset, dict) else []
     means, parts = [f"rewards/{name}/mean" for name in names], [f"rewards/{name}/std" for name in names]
     functions = reward_funcs if isinstance(reward_funcs, list) else [reward_funcs]
-    is_name = all(isinstance(one, Reward) for one in functions) and metric in {*names} - {*OWN_METRICS}
+    is_word = metric.isalpha() and not users  # rewards log theirs with their name in front
+    is_name = all(isinstance(one, Reward) for one in functions) and (is_word or metric in names)
+    is_name = is_name and metric not in OWN_METRICS
     is_other = bool(names) and metric.startswith("rewards/") and metric not in means + parts
     fault = ""
     if is_name or is_other or (sets and metric == "loss"):
@@ -99,7 +108,9 @@ def name_metric(trainer: Any, outcome: str) -> FilteredGRPOConfig:
     args = copy.copy(found)
     if any(isinstance(one, EarlyStoppingCallback) for one in trainer.callback_handler.callbacks):
         args.metric_for_best_model = choose_metric(args)
-    check_metric(args, trainer.reward_funcs, trainer.reward_func_names, trainer.eval_dataset)
+    classes = [type(trainer), *map(type, trainer.callback_handler.callbacks)]
+    users = [one for one in classes if one.__module__.partition(".")[0] not in LIBRARIES]
+    check_metric(args, trainer.reward_funcs, trainer.reward_func_names, trainer.eval_dataset, users)
     if not isinstance(args.metric_for_best_model, Unnamed):
         return found
     if args.process_index == 0:

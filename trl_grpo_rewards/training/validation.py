@@ -11,7 +11,7 @@ from datasets import Dataset, IterableDataset
 from torch import nn
 
 from ..errors import describe_plain
-from ..expressions import Reward, check_names, find_first_outcome, is_outcome
+from ..expressions import Reward, check_names, find_first_outcome, is_outcome, warn_of_missing_weights
 from ..faults import (
     describe_no_dataset,
     find_column_faults,
@@ -46,6 +46,7 @@ def unpack_rewards(reward_funcs: Any, args: FilteredGRPOConfig) -> tuple[Any, li
             f"reward_funcs is the text {reward_funcs!r}, which TRL reads as the id of a reward model. "
             f"Write parse({reward_funcs!r})."
         )
+    warn_of_missing_weights(reward_funcs, args)
     # a copy of a list, since TRL appends the rewards of environments to it
     return [*reward_funcs] if isinstance(reward_funcs, (list, tuple)) else reward_funcs, None
 
