@@ -9,7 +9,7 @@ from transformers import AutoTokenizer
 
 from helpers.architectures import ARCHITECTURES
 from trl_grpo_rewards import demo
-from trl_grpo_rewards.training.zero_variance import ROW_MEANS, TOKEN_MEANS
+from trl_grpo_rewards.training.config import ROW_MEANS, TOKEN_MEANS
 
 
 TOKENIZER = AutoTokenizer.from_pretrained(demo.MODEL)

@@ -8,8 +8,7 @@ import pytest
 from trl import GRPOConfig
 
 from trl_grpo_rewards import FilteredGRPOConfig
-from trl_grpo_rewards.training.config import check_config
-from trl_grpo_rewards.training.zero_variance import ROW_MEANS, list_obstacles, resolve_zero_variance
+from trl_grpo_rewards.training.config import ROW_MEANS, check_config, list_obstacles, resolve_zero_variance
 
 
 def test_by_default_dead_groups_are_skipped_and_all_else_is_as_in_trl(config):

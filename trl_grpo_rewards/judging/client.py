@@ -84,7 +84,6 @@ class LimitedHttpClient(openai.DefaultAsyncHttpxClient):
 
 
 async def read_bounded(response: Any) -> Any:
-    """Return a response with its whole text. Raises [`UnreadableReply`] if it is too long once it is decompressed."""
     content = bytearray()
     try:
         async for part in response.aiter_bytes():
@@ -112,11 +111,9 @@ class VerdictCache:
             ) from None
 
     def read(self, key: str) -> Any:
-        """Return the verdict with this key, or raise an error if there is none or it cannot be read."""
         return json.loads(self._path(key).read_text())
 
     def write(self, key: str, verdict: dict[str, Any]) -> None:
-        """Keep a verdict. If it cannot be written, one warning is logged."""
         path = self._path(key)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -221,7 +218,6 @@ class Client:
         return grading
 
     async def _fetch_verdict(self, prompt: GradingPrompt, grading: Grading) -> dict[str, Any]:
-        """Return the verdict on a prompt, and add what the requests cost to the grading."""
         REQUEST_SECONDS.set(grading.costs.seconds)
         async with self.slots:  # requests are built just before they are sent, since a thousand take a second
             with contextlib.suppress(QuotedReply):

@@ -33,7 +33,6 @@ class ScaleGrader:
 
     @property
     def weights(self) -> dict[str, float]:
-        """The weight of each criterion, which is 1 by default; empty if the rubric is a sentence."""
         named = {} if isinstance(self.rubric, str) else self.rubric
         return {name: (split_criterion(criterion)[1] or [1.0])[0] for name, criterion in named.items()}
 
@@ -70,7 +69,6 @@ class ScaleGrader:
         return f"a number from {low} (worst) to {high} (best){end} {speaks} {low}."
 
     def grade(self, values: Sequence[Mapping[str, float]], reason: str) -> GradedRow:
-        """Return the score. With criteria, it is their weighted mean."""
         (scores,), weights = values, self.weights
         if not weights:
             return GradedRow(scores["score"], reason)

@@ -42,7 +42,6 @@ class GradingPrompt:
         return build_object_schema({"reason": {"type": "string"}, self.field: values, **total})
 
     def render(self) -> str:
-        """Return the texts, each fenced with a new random mark, and then the instructions."""
         mark = secrets.token_hex(8)
         fenced = (f"<{label} {mark}>\n{text}\n</{label} {mark}>\n" for label, text in self.texts)
         return (
@@ -52,7 +51,6 @@ class GradingPrompt:
         )
 
     def cache_key(self, request: list[Any]) -> str:
-        """Return the key of the verdict in a cache: a hash of everything that it depends on, the request included."""
         content = json.dumps([request, self.texts, self.instructions, json.dumps(self.schema)], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()
 

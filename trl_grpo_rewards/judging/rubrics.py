@@ -32,8 +32,6 @@ class UnreadableRubric(ValueError):
 
 @dataclass(frozen=True)
 class Criterion:
-    """A criterion that an answer meets or does not meet."""
-
     text: str
     points: float = 1.0  # negative if it describes a fault
     is_required: bool = False  # otherwise the score is 0
@@ -122,7 +120,6 @@ def list_criteria_of_dict(fields: dict[Any, Any]) -> Iterator[Criterion]:
 
 
 def find_key(fields: Mapping[Any, Any], names: Sequence[str]) -> Any:
-    """Return the key with the first of these names that there is, in upper or lower case."""
     return next((key for name in names for key in fields if str(key).lower() == name), None)
 
 
@@ -224,7 +221,6 @@ def read_points(numbers: Sequence[Any]) -> float:
 
 
 def read_rubrics(values: Sequence[Any]) -> list[Reading]:
-    """Return how the rubric of each row is read, for checks."""
     readings = []
     for value in values:
         try:

@@ -64,7 +64,6 @@ def read_verdict(reply: str, prompt: GradingPrompt) -> dict[str, Any]:
 
 
 def refuse_quote(verdict: str, prompt: GradingPrompt) -> None:
-    """Raise [`QuotedReply`] if a verdict stands in a graded text."""
     if any(verdict in graded for _, graded in prompt.texts):
         raise QuotedReply(f"the reply quotes a verdict from the graded text: {verdict[:200]!r}")
 

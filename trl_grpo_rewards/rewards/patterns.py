@@ -122,7 +122,6 @@ def keywords(
 
 
 def count_present(words: tuple[str, ...], text: str) -> int:
-    """Return how many of the words occur in the text as whole words, ignoring case."""
     text = see(text).casefold()
     patterns = (rf"(?<!\w){regexes.escape(see(word).casefold())}(?!\w)" for word in words)
     return sum(compile_expression(pattern).search(text) is not None for pattern in patterns)

@@ -33,7 +33,6 @@ class Alarm(TrainerCallback):
         self.told: set[str] = set()
 
     def observe(self, step: int, groups: ScoredGroups) -> None:
-        """Add the groups that were sampled in a step."""
         lessons, dead = count_lessons(groups.kinds, groups.kinds_by_outcome), 1 - groups.live.double().mean().item()
         entry = {"first": step, "step": step, "completions": groups.totals.numel(), "groups/dead": dead}
         self.groups.append({**entry, "lessons": lessons})
@@ -47,7 +46,6 @@ class Alarm(TrainerCallback):
         self.judge(state.log_history)
 
     def judge(self, log: list[dict[str, Any]]) -> None:
-        """Log the facts that are new."""
         since = self.groups[0]["first"] - 1 if self.groups else 0  # a resumed run is judged by its own steps
         signs = Signs(log[-MAX_STEPS:], list(self.groups), since=since, outcome=self.outcome, weights=self.weights)
         for name, found in judge(signs, FACTS).items() if self.args.process_index == 0 else ():

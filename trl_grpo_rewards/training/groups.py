@@ -48,12 +48,10 @@ class ScoredGroups:
 
     @property
     def outcomes(self) -> Tensor:
-        """Score of each completion by the outcome reward, of shape (groups, G)."""
         return self.rewards[:, :, self.names.index(self.rule.outcome_reward)]
 
     @cached_property
     def kinds(self) -> list[GroupKind]:
-        """The kind of each group."""
         weights = self.weights.tolist()
         parts = (part.tolist() for part in (self.totals, self.outcomes, self.rewards.transpose(1, 2)))
         groups = zip(*parts, strict=True)
@@ -61,12 +59,10 @@ class ScoredGroups:
 
     @property
     def kinds_by_outcome(self) -> list[GroupKind]:
-        """The kind that each group would have if the outcome reward were the only one."""
         return [find_kind_alone(one, self.rule.tolerance) for one in self.outcomes.tolist()]
 
     @cached_property
     def live(self) -> Tensor:
-        """Whether each group is live."""
         return torch.tensor([kind == "live" for kind in self.kinds], device=self.rewards.device)
 
     @property
@@ -75,7 +71,6 @@ class ScoredGroups:
         return (self.keys.unsqueeze(2) == self.keys.unsqueeze(1)).sum(2) > 1
 
     def metrics(self) -> dict[str, float]:
-        """Return the metrics that are logged as `groups/...`."""
         shares = {kind: self.kinds.count(kind) / len(self.kinds) for kind in ("solved", "failed", "flat", "unscored")}
         signal = compute_signal(self.rewards[self.live], self.weights)
         by_name = {} if signal is None else zip(self.names, signal.tolist(), strict=True)
@@ -172,7 +167,6 @@ class Generation:
 
     @property
     def live(self) -> Tensor:
-        """Whether each completion of this rank belongs to one of these groups, of shape (rows,)."""
         return self.find_rows(self.live_groups)
 
     def revive(

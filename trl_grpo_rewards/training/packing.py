@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from . import trees
-from .config import FilteredGRPOConfig
+from .config import ROW_MEANS, FilteredGRPOConfig, list_obstacles
 from .placement import Size, compute_pack_span, spread_groups
 from .rows import (
     BOTH_WIDE,
@@ -33,7 +33,6 @@ from .rows import (
     unstack,
 )
 from .trl_members import replace_members, utils
-from .zero_variance import ROW_MEANS, list_obstacles
 
 
 logger = logging.getLogger(__name__)
@@ -323,7 +322,6 @@ def build_packer(trainer: Any, zero_variance: str, has_aux_loss: bool) -> Packer
 
 
 def run_pass(score: Callable[..., Logps], model: nn.Module, batch: TensorBatch, has_entropy: bool) -> Logps:
-    """Return what the model says of the rows of a batch."""
     if "tree" in batch:
         shared: Logps = trees.score_tree(score, model, batch["tree"], has_entropy)
         return shared
@@ -335,7 +333,6 @@ def run_pass(score: Callable[..., Logps], model: nn.Module, batch: TensorBatch, 
 
 
 def join_parts(batch: TensorBatch, name: str) -> Tensor:
-    """Return the ids or the masks of prompts and completions."""
     return torch.cat([batch[f"prompt_{name}"], batch[f"completion_{name}"]], 1)
 
 
@@ -352,7 +349,6 @@ def count_missing(passes: int, kind: DistributedType) -> int:
 
 
 def count_padded_tokens(batch: TensorBatch) -> int:
-    """Return the number of tokens of a batch, with padding."""
     tokens: int = batch["prompt_ids"].numel() + batch["completion_ids"].numel()
     return tokens
 

@@ -31,7 +31,6 @@ class PromptStream:
         self.position, self.epoch = 0, -1
 
     def draw(self) -> int:
-        """Return the next row."""
         epoch, index = divmod(self.position, self.size)
         self.position += 1
         if epoch != self.epoch:
@@ -49,7 +48,6 @@ class PromptStream:
         return rows
 
     def save(self, folder: Path) -> None:
-        """Write the position to a checkpoint."""
         np.savez(folder / STATE_FILE, size=self.size, position=self.position)
 
     def load(self, folder: Path) -> None:

@@ -34,8 +34,6 @@ SECRET = re.compile(r"(^|_)(token|key|password|secret)$", re.IGNORECASE)  # TRL 
 
 
 class Recorder(TrainerCallback):
-    """Writes the records of the groups of a run, and its log."""
-
     def __init__(self, args: FilteredGRPOConfig) -> None:
         self.args = args
         self.run: dict[str, Any] = {}  # what is described when training begins, with these rewards
@@ -134,7 +132,6 @@ def hide_secrets(value: Any) -> Any:
 
 
 def describe_dataset(dataset: Any) -> dict[str, Any] | None:
-    """Return the name, configuration, split, rows, columns and fingerprint of a dataset, as far as they are known."""
     if dataset is None:
         return None
     info = getattr(dataset, "info", None)

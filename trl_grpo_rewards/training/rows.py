@@ -45,7 +45,6 @@ KNOWN_KEYS = {*PROMPT_WIDE, *COMPLETION_WIDE, *BOTH_WIDE, *IMAGES, *IMAGE_COUNTS
 
 
 def count_rows(batch: TensorBatch) -> int:
-    """Return the number of rows."""
     return len(batch["advantages"])
 
 
@@ -116,12 +115,10 @@ def stack(rows: list[TensorRow], pad_token_id: int, multiple: int | None = None)
 
 
 def has_images(rows: list[TensorRow]) -> bool:
-    """Return whether any row has an image."""
     return any(row.get("num_images") for row in rows)
 
 
 def stack_key(key: str, rows: list[TensorRow], pad_token_id: int, multiple: int | None) -> Any:
-    """Return the batch's value of one key."""
     if key in WHOLE_BATCH:
         return rows[0][key]
     if key in IMAGE_COUNTS:
@@ -197,5 +194,4 @@ def count_tokens(row: TensorRow) -> int:
 
 
 def count_loss_tokens(row: TensorRow) -> int:
-    """Return the number of tokens of a completion that count in the loss."""
     return int((row["completion_mask"] * row.get("tool_mask", 1)).sum())

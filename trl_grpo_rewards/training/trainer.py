@@ -21,7 +21,7 @@ from ..faults import find_unused_template
 from ..scores import check_rollout
 from .alarms import Alarm
 from .checkpoints import agree_on_checkpoint, name_metric, resume_order
-from .config import FilteredGRPOConfig, build_rule, check_config
+from .config import FilteredGRPOConfig, build_rule, check_config, resolve_zero_variance
 from .groups import (
     Generation,
     ScoredGroups,
@@ -40,7 +40,6 @@ from .rows import TensorBatch
 from .trees import Positioned, score_tree
 from .trl_members import check_attributes, check_trl, find_changes, replace_members, warn_of_newer_trl
 from .validation import check_arguments, check_functions, find_outcome, unpack_rewards, warn_without_outcome
-from .zero_variance import resolve_zero_variance
 
 
 logger = logging.getLogger(__name__)

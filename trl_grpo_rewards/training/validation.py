@@ -92,7 +92,6 @@ def list_rewards(reward_funcs: Any) -> list[Reward]:
 
 
 def check_rewards(reward_funcs: Any) -> None:
-    """Check that rewards have been built, that TRL can call them, and that their names differ."""
     reward_funcs = reward_funcs if isinstance(reward_funcs, list) else [reward_funcs]
     for function in reward_funcs:
         if isinstance(function, RewardFactory):
@@ -124,7 +123,6 @@ def takes_groups(function: Callable) -> bool:
 
 
 def warn_of_judges(reward_funcs: Any, unscored: str, weights: Sequence[float] | None = None) -> None:
-    """Warn that a judge without a verdict counts as 0 in a sum with other rewards. A weight of 0 counts for nothing."""
     functions = reward_funcs if isinstance(reward_funcs, list) else []
     trained = [one for one, weight in zip(functions, weights or [1.0] * len(functions), strict=False) if weight]
     if unscored == "term" and len(trained) > 1 and any(one.asks for one in list_rewards(trained)):
@@ -135,7 +133,6 @@ def warn_of_judges(reward_funcs: Any, unscored: str, weights: Sequence[float] | 
 
 
 def warn_of_unreadable_values(reward_funcs: Any, dataset: Any) -> None:
-    """Read a sample of the columns that rewards compare with, such as the solutions, and warn of values that they cannot read."""
     columns = getattr(dataset, "column_names", None)
     if not isinstance(columns, list) or not hasattr(dataset, "__len__"):  # a stream is read in training
         return
@@ -173,7 +170,6 @@ def find_outcome(
 def check_named_options(
     args: FilteredGRPOConfig, reward_funcs: Any, eval_dataset: Any, environment_factory: Any = None
 ) -> None:
-    """Check the names of the outcome reward and of the best metric as far as all names are known before the model loads."""
     functions = reward_funcs if isinstance(reward_funcs, list) else [reward_funcs]
     names = [getattr(function, "__name__", "") for function in functions]
     names = names if environment_factory is None and all(names) else []  # environments and models are named later
@@ -183,7 +179,6 @@ def check_named_options(
 
 
 def warn_without_outcome(args: FilteredGRPOConfig, reward_funcs: list[Any], name: str) -> None:
-    """Warn that an option uses the first reward, of this name, because no reward says which completions are right."""
     if args.zero_variance_by == "outcome" and not any(map(is_outcome, reward_funcs)):
         logger.warning(
             f"zero_variance_by='outcome' decides which groups are dead by their right completions, but no reward is "
@@ -193,7 +188,6 @@ def warn_without_outcome(args: FilteredGRPOConfig, reward_funcs: list[Any], name
 
 
 def check_prompts(args: FilteredGRPOConfig, dataset: Any, environment_factory: Any = None) -> None:
-    """Check that prompts can be drawn from the dataset if an option requires it. An environment may supply them anew."""
     is_new = dataset is None and environment_factory is not None
     if args.max_resample_rounds and not is_new and not hasattr(dataset, "__len__"):
         raise ValueError(
