@@ -6,11 +6,11 @@ import time
 import pytest
 
 from helpers.instructed import pay, read_texts
-from trl_grpo_rewards.constraints import formats, occurrences, sentences, single_tasks
+from trl_grpo_rewards.constraints import formats, occurrences, sentences
 from trl_grpo_rewards.constraints.table import CONSTRAINTS
 
 
-TOPICS = (formats, occurrences, sentences, single_tasks)
+TOPICS = (formats, occurrences, sentences)
 MEANINGS = read_texts("meanings.txt")
 
 

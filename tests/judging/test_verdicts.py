@@ -5,9 +5,8 @@ import re
 import pytest
 
 from trl_grpo_rewards.judging.graders import CriteriaGrader, ScaleGrader
-from trl_grpo_rewards.judging.prompts import is_trivial
 from trl_grpo_rewards.judging.rubrics import Criterion
-from trl_grpo_rewards.judging.verdicts import UnreadableReply, read_value, read_values
+from trl_grpo_rewards.judging.verdicts import UnreadableReply, is_trivial, read_value, read_values
 from trl_grpo_rewards.report.excerpts import MAX_TEXT
 
 

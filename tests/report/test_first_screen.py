@@ -11,9 +11,8 @@ from trl_grpo_rewards.records.runs import LogWriter, write_run
 from trl_grpo_rewards.records.symptoms import Anomaly
 from trl_grpo_rewards.report.excerpts import Examples, find_typical
 from trl_grpo_rewards.report.pages import write_page
-from trl_grpo_rewards.report.summaries import find_anomalies, find_ends
+from trl_grpo_rewards.report.summaries import find_anomalies, find_ends, measure_margin, name_worst, write_verdict
 from trl_grpo_rewards.report.training_log import compare_held_out
-from trl_grpo_rewards.report.verdicts import measure_margin, name_worst, write_verdict
 
 
 # --- verdict --------------------------------------------------------------------------------------------------------

@@ -10,9 +10,8 @@ from helpers.made_runs import record, story, summed
 from trl_grpo_rewards.records.fields import is_record
 from trl_grpo_rewards.report import summaries
 from trl_grpo_rewards.report.excerpts import Excerpts, round_numbers
-from trl_grpo_rewards.report.pass_rates import PromptHistories, build_heatmap
 from trl_grpo_rewards.report.summaries import chart_columns
-from trl_grpo_rewards.report.trends import MAX_POINTS, PASS_BANDS, find_pass_band
+from trl_grpo_rewards.report.trends import MAX_POINTS, PASS_BANDS, PromptHistories, build_heatmap, find_pass_band
 from trl_grpo_rewards.training.groups import compute_signal
 
 

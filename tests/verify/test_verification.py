@@ -8,8 +8,7 @@ from helpers.outside_data import read_outside_data
 from trl_grpo_rewards import answer, boxed
 from trl_grpo_rewards.mathematics.matching import AnswerRules
 from trl_grpo_rewards.verify import second_opinion, verification
-from trl_grpo_rewards.verify.objects import read_objects
-from trl_grpo_rewards.verify.solutions import read_gold
+from trl_grpo_rewards.verify.solutions import read_gold, read_objects
 from trl_grpo_rewards.verify.verification import Verification, verify_pairs
 
 

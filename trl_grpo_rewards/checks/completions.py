@@ -14,8 +14,7 @@ from ..expressions import Reward, leave_out_witnesses, score_known_groups
 from ..function_rewards import FunctionReward, find_code, find_functions
 from ..scores import Score
 from ..traits import ContradictoryForms, Form
-from ..verify.objects import read_object, read_objects
-from ..verify.solutions import list_solutions, read_gold, write_canonically
+from ..verify.solutions import list_solutions, read_gold, read_object, read_objects, write_canonically
 
 
 BOX = Form()  # the form of rewards that declare none: a box after a working

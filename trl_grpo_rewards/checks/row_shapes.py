@@ -13,8 +13,7 @@ from ..parsing import parse
 from ..programs.formats import COMPANION_COLUMNS, parse_column, read_tests
 from ..programs.python_tests import UnreadableTests
 from ..tools.calls import read_expected_calls
-from ..verify.objects import read_object
-from ..verify.solutions import MAX_WORDS, list_solutions, read_gold
+from ..verify.solutions import MAX_WORDS, list_solutions, read_gold, read_object
 
 
 if TYPE_CHECKING:

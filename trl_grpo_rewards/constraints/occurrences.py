@@ -8,6 +8,8 @@ from .sentences import detect_language
 from .splitting import (
     STOP_WORDS,
     WORDS,
+    count_letter,
+    has_any_word,
     list_spaced_words,
     list_tokens,
     list_words,
@@ -15,7 +17,6 @@ from .splitting import (
     strip_punctuation,
 )
 from .table import Position, Relation, add_constraints, constraint, meets_relation
-from .visible import count_letter, has_any_word
 
 
 CONJUNCTIONS = {"and", "but", "for", "nor", "or", "so", "yet"}

@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from importlib.util import find_spec
 from typing import Any, Literal, NewType, TypeVar, get_type_hints
 
-from .visible import drop_invisible, has_content
+from .splitting import drop_invisible, has_content
 
 
 Function = TypeVar("Function", bound=Callable[..., bool])

@@ -23,9 +23,8 @@ import openai
 from ..distributed import world_size
 from ..files import replace_file
 from .failures import Failure, FailureCounter
-from .prompts import GradingPrompt
 from .settings import Settings
-from .verdicts import Grading, QuotedReply, TruncatedReply, UnreadableReply, read_values, read_verdict
+from .verdicts import Grading, GradingPrompt, QuotedReply, TruncatedReply, UnreadableReply, read_values, read_verdict
 
 
 logger = logging.getLogger(__name__)

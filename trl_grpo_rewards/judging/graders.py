@@ -7,9 +7,8 @@ from statistics import fmean
 from typing import Any, NamedTuple, TypeAlias
 
 from ..scores import Score
-from .prompts import GradingPrompt, build_prompt
 from .rubrics import Criterion, UnreadableRubric, hide_part, read_rubric, score_verdicts, split_criterion
-from .verdicts import Grading
+from .verdicts import Grading, GradingPrompt, build_prompt
 
 
 MAX_SHOWN = 1800  # characters of all criteria of a row in a log, which are up to 45 criteria

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from annotated_types import Ge
 
-from ..constraints.visible import see
+from ..constraints.splitting import see
 from ..mathematics.matching import AnswerRules
 from ..mathematics.tokens import spell
 from ..options import requires
@@ -14,8 +14,7 @@ from ..registry import reward
 from ..scores import Score
 from ..texts import completion_text, prompt_text, strip_reasoning
 from ..traits import Form
-from ..verify.objects import read_object, read_objects
-from ..verify.solutions import choose_best, list_solutions, read_gold, read_solutions
+from ..verify.solutions import choose_best, list_solutions, read_gold, read_object, read_objects, read_solutions
 from ..verify.statements import MARKS, find_boxed_answer, find_stated_answer, strip_marks
 from ..verify.verification import find_letter, is_restated, verify_pairs
 

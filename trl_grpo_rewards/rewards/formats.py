@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import regex
 
-from ..constraints.visible import is_blank
+from ..constraints.splitting import is_blank
 from ..options import requires, thaw
 from ..registry import reward
 from ..texts import read_json, strip_reasoning

@@ -8,10 +8,9 @@ from typing import Annotated, Any, Literal, cast
 from annotated_types import Ge, Lt
 
 from ..judging.graders import Grader, ScaleGrader, grade_row, read_graders
-from ..judging.prompts import is_trivial
 from ..judging.rubrics import UnreadableRubric, read_rubrics
 from ..judging.settings import build_settings, check_judge, check_server, list_columns
-from ..judging.verdicts import Grading
+from ..judging.verdicts import Grading, is_trivial
 from ..options import Column, PositiveFloat, PositiveInt, Share, freeze
 from ..registry import reward
 from ..texts import completion_text, conversation_text, prompt_text

@@ -8,7 +8,7 @@ from typing import Any
 import regex as regexes
 
 from ..batch import Batch
-from ..constraints.visible import see
+from ..constraints.splitting import see
 from ..options import PositiveFloat, PositiveInt, requires
 from ..registry import combinator, reward
 from ..scores import Score
