@@ -14,9 +14,9 @@ from helpers.values import is_equal
 from trl_grpo_rewards import mathematics
 
 
-UNIT = ("units.py", "TABLE =", "furlong fur | furlong furlongs |")
+UNIT = ("units.txt", "kelvin+ K", "furlong fur | furlong furlongs |")
 FUNCTION = ("functions.py", "FUNCTIONS =", '"versin": Function(lambda number: 1 - CONTEXT.cos(number), "vers"),')
-WORD = ("words.py", '"negation":', "bogus")
+WORD = ("words.toml", '"negation" =', "bogus")
 INFIX = ("grammar.py", "INFIXES:", r'"\\ominus": (operation("\\ominus", SUM, "-"),),')
 PREFIX = ("grammar.py", "PREFIXES:", r'"\\natural": expressions.read_minus,')
 BRACKET = ("tokens.py", "BRACKETS =", r'"\\llbracket": {"\\rrbracket"},')

@@ -13,11 +13,11 @@ A rule is an entry of a table, or a branch in the module of a kind. To add one:
 
 | what | where |
 |---|---|
-| a unit, or another spelling of it | an entry of `units.TABLE`. Units are compared, never converted. |
+| a unit, or another spelling of it | an entry of `units.txt`. Units are compared, never converted. |
 | a function | a line of `functions.FUNCTIONS` |
-| a number word, or a word that multiplies the number before it | an entry of `words.NUMBERS` or `words.SCALES` |
-| any other word with a meaning | an entry of `words.ROLES`. One of two letters is also an entry of `words.SHORT_WORDS`. |
-| a spelling that means the same as another | an entry of `spellings.SIGNS` (Unicode), `SYNONYMS` (commands) or `REWRITTEN` (patterns) |
+| a number word, or a word that multiplies the number before it | an entry of `numbers` or `scales` in `words.toml` |
+| any other word with a meaning | an entry of `roles` in `words.toml`. One of two letters is also one of `short_words`. |
+| a spelling that means the same as another | an entry of `signs` or `commands` in `spellings.toml`, or of `spellings.REWRITTEN` (patterns) |
 | a sign with a meaning of its own | an entry of `grammar.PREFIXES` (before a value) or `grammar.INFIXES` (after one) |
 | a bracket with a meaning of its own | an entry of `tokens.BRACKETS`, and one of `grammar.PREFIXES` |
 | when values of a kind are equal | the function `match_...` of its module in `kinds` |

@@ -4,7 +4,10 @@ a text looks.
 """
 
 import re
+import tomllib
 import unicodedata
+from pathlib import Path
+from typing import Any
 
 
 def read_spellings(table: str) -> dict[str, str]:
@@ -13,21 +16,11 @@ def read_spellings(table: str) -> dict[str, str]:
     return {other: first for first, *others in map(str.split, entries) for other in others}
 
 
-GREEK = """
-    alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau upsilon phi chi psi
-    omega
-""".split()
+TABLES: dict[str, Any] = tomllib.loads(Path(__file__).with_name("spellings.toml").read_text(encoding="utf-8"))
+GREEK: list[str] = TABLES["greek"].split()
 LETTERS = dict(zip("αβγδεζηθικλμνξοπρστυφχψω", GREEK, strict=True))
 SIGNS = {
-    **read_spellings(
-        r"""
-        \times ×  \cdot · ⋅ ∙  / ÷ ∕ ⁄  \pm ±  \mp ∓  - − – — ‐  \sqrt √  \sqrt[3] ∛  \sqrt[4] ∜  \circ ∘  ^\circ ° º  ' ′ ’  '' ″
-        \le ≤ ⩽  \ge ≥ ⩾  \ne ≠  \approx ≈  \equiv ≡  \to →  \Rightarrow ⇒  \therefore ∴  \lor ∨  \land ∧  \neg ¬  \infty ∞
-        \cup ∪  \cap ∩  \in ∈  \notin ∉  \setminus ∖  \emptyset ∅  \angle ∠  \triangle △  : ∶  | ∣  \ldots …
-        \mathbb{R} ℝ  \mathbb{Z} ℤ  \mathbb{Q} ℚ  \mathbb{N} ℕ  \mathbb{C} ℂ
-        \langle ⟨  \rangle ⟩  \lfloor ⌊  \rfloor ⌋  \lceil ⌈  \rceil ⌉  ( 【  ) 】  . 。 ٫  , 、 ٬
-        """
-    ),
+    **read_spellings(TABLES["signs"]),
     **{"℃": "^\\circ C", "℉": "^\\circ F", "或": " or ", "和": " and "},
     **{letter: f"\\{name} " for letter, name in [*LETTERS.items(), ("ς", "sigma")]},
     **{letter.upper(): f"\\{name.capitalize()} " for letter, name in LETTERS.items()},
@@ -36,33 +29,9 @@ SIGNS = {
 SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ", "0123456789-+n")
 SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 
-SYNONYMS = read_spellings(
-    r"""
-    \frac \dfrac \tfrac \cfrac \nicefrac \sfrac  \binom \dbinom \tbinom  * \ast \star  / \div  : \colon  \mod \bmod  ' \prime
-    \le \leq \leqslant \leqq  \ge \geq \geqslant \geqq  < \lt  > \gt  \ne \neq  \approx \simeq \thickapprox  \lor \vee
-    \land \wedge  \neg \lnot  \to \rightarrow \longrightarrow  \cup \union \bigcup  \cap \bigcap  \setminus \backslash
-    \emptyset \varnothing \O  | \lvert \rvert \vert \mid  || \lVert \rVert \Vert \|  \{ \lbrace  \} \rbrace  [ \lbrack  ] \rbrack
-    \ldots \dots \cdots  % \percent \%  € \euro  £ \pounds  \infty \infin  \Omega \ohm  \mathbb \Bbb
-    \epsilon \varepsilon  \phi \varphi  \theta \vartheta  i \imath  j \jmath
-    """
-)
-
-FONTS = {command: font for font, commands in {
-    "text": r"\text \textbf \textit \textrm \textnormal \textsf \texttt \textup \emph \mbox \hbox",
-    "upright": r"\mathrm \operatorname \operatorname* \mathsf \mathtt \rm \ce",
-    "bold": r"\mathbf \bf",
-    "": r"\boldsymbol \bm \pmb \mathit \underline \boxed \fbox \mathop",
-}.items() for command in commands.split()}  # fmt: skip
-DROPPED = {
-    *r"""\left \right \big \Big \bigg \Bigg \bigl \bigr \Bigl \Bigr \biggl \biggr \Biggl \Biggr \bigm \Bigm \middle
-    \tiny \small \normalsize \large \Large \LARGE \huge \Huge \displaystyle \textstyle \scriptstyle \limits \nolimits
-    \( \) \checkmark \therefore \Rightarrow \implies \Longrightarrow \nonumber \hfill
-    \hline""".split()
-}
-WITHOUT_CONTENT = {
-    *r"""\phantom \hphantom \vphantom \cancel \bcancel \xcancel \tag \label \footnote \color \textcolor
-    \vspace""".split()
-}  # \color{red}{5} shows 5, \cancel{5} takes it back
+SYNONYMS = read_spellings(TABLES["commands"])
+FONTS = {command: font for font, commands in TABLES["fonts"].items() for command in commands.split()}
+DROPPED, WITHOUT_CONTENT = ({*TABLES[name].split()} for name in ("dropped", "without_content"))
 SEPARATORS = {*r"\qquad \hspace \newline".split()}
 
 INDEX, LARGE, DIGITS = (

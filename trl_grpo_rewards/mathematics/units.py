@@ -1,29 +1,12 @@
 r"""Units and the nouns that say what is counted: `\text{km/h}`, `m^2`, `\$`, `apples`."""
 
 import re
+from pathlib import Path
 
 
 Unit = tuple[tuple[str, int], ...]  # names of units and nouns with their powers, in the order of the names
 
-TABLE = r"""
-    % | percent percentage pct  ° | degree deg 度  $ | dollar usd buck  cent ¢  € | euro eur  £ | gbp
-    ¥ | yen jpy  yuan | rmb cny 元  rupee ₹ Rs rs | inr  m+ m | meter metre 米  mm | 毫米  cm | 厘米  km | 千米 公里
-    in in | inch inches  ft ft | foot feet  yd yd | yard  mile mi  g+ g gm | gram gramme 克  kg | 千克 公斤
-    lb lb lbs | pound  oz oz | ounce  pint pt  ton | tonne 吨  l+ l L | liter litre 升  ml | 毫升  gal | gallon
-    s+ s | sec second 秒  min | minute 分钟 分  h h | hr hour 小时 时  day | 天 日  week wk | 周  month | 月  year | yr 年
-    hz+ hz Hz | hertz  N+ N | newton  J+ J | joule  W+ W | watt  V+ V | volt  ampere+ A | amp  ohm+ \Omega
-    Pa+ Pa | pascal  bar+  cal+ | calorie  eV+ eV  mole+ mol  byte+ B  rad | radian  celsius  fahrenheit
-    kelvin+ K  coulomb+ C  farad+ F  tesla+ T  acre  '  ''  hectare ha  mile/h mph  km/h kph kmh | kmph
-    kW*h kWh  N*m Nm  mile/gal mpg  ft^2 sqft  cm^3 cc
-"""
-"""
-Units: the name, symbols, and after a bar words in the singular. Two spaces or a new line are between units. A name of three
-or more letters is also a word, and a name that is a sign is also a symbol.
-
-Prefixes apply to a unit with a plus. A symbol of one letter counts after a number and a space, or in a text; a symbol or
-word of up to three letters after a number or another word; other words everywhere.
-"""
-
+TABLE = Path(__file__).with_name("units.txt").read_text(encoding="utf-8").partition("\n\n")[2]
 PREFIXES = dict(k="kilo", c="centi", m="milli", n="nano", d="deci", M="mega", G="giga") | {"\\mu": "micro"}
 SPELLINGS: dict[str, Unit] = {}
 COUNTERS = "个個只隻人次种種名本冊册张張条件支辆间棵颗粒块头匹座台位份组对双套场岁道题步页개명つ枚匹"
@@ -46,7 +29,7 @@ def parse_unit(text: str) -> Unit:
 
 
 def fill_spellings() -> None:
-    for entry in re.split(r"\s{2,}", TABLE.strip()):
+    for entry in re.split(r" {2,}|\n", TABLE.strip()):
         names, _, others = entry.partition("|")
         name, *symbols = names.split()
         base = name.rstrip("+")
