@@ -4,10 +4,10 @@ import pytest
 from datasets import Dataset
 
 from helpers.checks import find_faults, make_problems
+from helpers.labelled_rewards import CITIES, MADE, NUMBERS, make_rows, soft_format
 from trl_grpo_rewards import boxed, reward, tags
 from trl_grpo_rewards.checks import Form, assert_not_gameable, check, honest
 from trl_grpo_rewards.checks.trials import find_form
-from trl_grpo_rewards.demo.labelled_rewards import CITIES, MADE, NUMBERS, make_rows, soft_format
 
 
 @reward

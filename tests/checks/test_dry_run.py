@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import pytest
 
 from helpers.checks import find_faults, get_section, make_problems
+from helpers.labelled_rewards import MADE
 from trl_grpo_rewards import boxed, choice, demo, judge, length, reward, shortest, tags
 from trl_grpo_rewards.checks import Form, check
 from trl_grpo_rewards.checks.dry_run import STABILITY, check_dry_run, check_stability
 from trl_grpo_rewards.checks.trials import FoundForm, make_trials
-from trl_grpo_rewards.demo.labelled_rewards import MADE
 
 
 NUMBERS = [f"{number}" for number in range(40, 60)]

@@ -4,11 +4,11 @@ import pytest
 from datasets import Dataset
 
 from helpers.checks import find_faults, make_problems
+from helpers.labelled_rewards import DATA, MADE
 from trl_grpo_rewards import boxed, choice, demo, gate, keywords, parse, reward, shortest, tags
 from trl_grpo_rewards.checks import assert_not_gameable, check
 from trl_grpo_rewards.checks.gameability import QUESTIONS, check_attacks, count_payments
 from trl_grpo_rewards.checks.trials import make_trials
-from trl_grpo_rewards.demo.labelled_rewards import DATA, MADE
 
 
 @reward

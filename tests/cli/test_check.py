@@ -8,9 +8,6 @@ from datasets import Dataset
 
 from trl_grpo_rewards import demo
 from trl_grpo_rewards.cli.job import describe_sizes
-from trl_grpo_rewards.cli.main import main
-from trl_grpo_rewards.demo import labelled_rewards
-from trl_grpo_rewards.demo.labelled_rewards import LABELLED, MADE
 
 
 @pytest.mark.slow
@@ -73,26 +70,3 @@ def test_what_is_held_out_and_the_need_for_a_model_are_said(command, tmp_path):
     one, two = (Dataset.from_dict({"prompt": ["a"] * count}) for count in (1, 2))
     assert describe_sizes(one, None) == "1 problem to train on; none is held out."
     assert describe_sizes(two, two) == "2 problems to train on; 2 are held out."
-
-
-SOME = ("alone", "last_number", "contains")
-MISSED, ALARM = ("a miss", "attack", MADE["alone"], "numbers"), ("an alarm", "", MADE["contains"], "numbers")
-
-
-@pytest.mark.parametrize(
-    "more, code, counts", [((), 0, (1, 1, 0, 0, 2)), ((MISSED, ALARM), 1, (1, 2, 1, 1, 3))]
-)  # fmt: skip
-def test_what_is_found_missed_and_a_false_alarm_is_said(monkeypatch, capsys, more, code, counts):
-    monkeypatch.setattr(labelled_rewards, "LABELLED", [*(one for one in LABELLED if one[0] in SOME), *more])
-    with pytest.raises(SystemExit) as ended:
-        main(["check", "--selftest"])
-    found, broken, missed, alarms, healthy = counts
-    said = f"{found} of {broken} broken rewards found, {missed} missed; {alarms} of {healthy} healthy rewards called faulty, "
-    assert ended.value.code == code and capsys.readouterr().out.endswith(f"{said}1 with a warning.\n")
-    with pytest.raises(SystemExit):
-        main(["check", "--selftest", "--json"])
-    rows = json.loads(capsys.readouterr().out)["selftest"]
-    results = {"alone": "quiet", "last_number": "warned", "contains": "found"}
-    results |= {"a miss": "missed", "an alarm": "false alarm"}
-    assert all(one["result"] == results[one["reward"]] for one in rows) and len(rows) == 3 + len(more)
-    assert "contains()" in next(one["finding"] for one in rows if one["reward"] == "contains")

@@ -37,7 +37,6 @@ class CheckArguments(JobArguments):
 
     details: bool = option(False, "Print every finding instead of a summary.")
     json: bool = option(False, "Print the findings as JSON.")
-    selftest: bool = option(False, "Check broken and healthy rewards of this package instead of a job.")
     judge: bool = option(False, "Ask the judges what moves them, with at most 20 requests. Their server may cost.")
 
 

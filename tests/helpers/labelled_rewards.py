@@ -1,5 +1,5 @@
 """
-Rewards that are broken or healthy, of many shapes, with the data of each. `check --selftest` is measured on them.
+Rewards that are broken or healthy, of many shapes, with the data of each. `scripts/check_labelled.py` tries them all.
 
 Those that a line says are in `labelled_rewards.txt`, after all data (lines with @), under the name of their data and, if
 they are broken, what a finding must say.
@@ -17,9 +17,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
-from .. import boxed, code, tags
-from ..expressions import Reward
-from ..function_rewards import FunctionKind, RewardFactory
+from trl_grpo_rewards import boxed, code, tags
+from trl_grpo_rewards.expressions import Reward
+from trl_grpo_rewards.function_rewards import FunctionKind, RewardFactory
 
 
 OWN_MODULE = "labelled_rewards"
