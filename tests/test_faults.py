@@ -234,15 +234,3 @@ def test_what_is_seldom_intended_is_a_doubt(config, rewards, data, weights, said
     doubts = [*find_doubts(data, rewards, config(GRPOConfig, reward_weights=weights))]
     assert len(doubts) == (said is not None) and (said is None or said in doubts[0])
     assert (doubts == [*find_doubts(data, rewards, config())]) == ("[1.0, 0.2]" not in (said or ""))
-
-
-def test_a_reward_that_cannot_be_pickled_is_a_doubt_and_all_else_goes_on():
-    @reward
-    def local(completion: str, solution: str) -> float:
-        return float(completion.endswith(f"\\boxed{{{solution}}}"))
-
-    found = check(local(), make_problems("7", "8"))
-    (warning,) = [warning for one in found for warning in one.warnings]
-    assert warning.startswith("A trainer that scores in another process, as TRL's AsyncGRPOTrainer does, needs")
-    assert "they cannot be pickled: " in warning and warning.endswith("at the top level of a module.")
-    assert all(one.is_run and not one.faults for one in found)

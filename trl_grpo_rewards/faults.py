@@ -5,7 +5,6 @@ which knows its own options, says how to correct it there. A doubt is a sentence
 """
 
 import math
-import pickle
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
@@ -261,7 +260,6 @@ def find_doubts(
     yield from find_misspelt_columns(dataset, rewards)
     yield from find_ungated_lengths(leave_out_witnesses(rewards))
     yield from find_other_weights(rewards, args)
-    yield from find_pickle_problems(rewards)
 
 
 def find_unused_template(dataset: Any, tokenizer: Any) -> Iterator[str]:
@@ -345,22 +343,6 @@ def find_other_weights(rewards: Reward, args: "GRPOConfig | None") -> Iterator[s
             f"The terms have the weights {rewards.weights}, but {found}, so TRL's own trainer weighs the functions in "
             f"rewards.rewards otherwise. Set reward_weights=rewards.weights, or pass the sum as one function: "
             f"reward_funcs=rewards."
-        )
-
-
-def find_pickle_problems(rewards: Reward) -> Iterator[str]:
-    """Yield a doubt if pickle does not preserve the rewards."""
-    try:
-        copy = pickle.loads(written := pickle.dumps(rewards))
-        # An object of a class without __eq__ equals only itself.
-        is_same = copy == rewards or pickle.dumps(copy) == written
-        problem = "" if is_same else "unpickling returns different rewards"
-    except Exception as error:  # classes raise errors of any type
-        problem = f"they cannot be pickled: {error}"
-    if problem:
-        yield (
-            f"A trainer that scores in another process, as TRL's AsyncGRPOTrainer does, needs rewards that can be pickled, but "
-            f"{problem}. Other trainers do not need it. Define reward functions at the top level of a module."
         )
 
 

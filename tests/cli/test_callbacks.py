@@ -1,4 +1,4 @@
-"""What a run has changed, as the scripts show it, and its report while it goes on."""
+"""What a run has changed, as the command shows it."""
 
 import re
 from math import nan
@@ -7,11 +7,9 @@ from types import SimpleNamespace
 import pytest
 from pandas import DataFrame
 
-from helpers.made_runs import record, written
 from helpers.runs import small_config
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, tags
-from trl_grpo_rewards.cli.train import BeforeAndAfter, ReportWriter, measure
-from trl_grpo_rewards.records.files import GroupWriter
+from trl_grpo_rewards.cli.train import BeforeAndAfter, measure
 
 
 @pytest.mark.parametrize("begun, first", [(0, "before"), (6, "step 6")])
@@ -44,61 +42,3 @@ def test_prompts_are_paired_over_all_batches_of_an_evaluation(tmp_path):
     assert means.shape == (6, 4) and [*texts] == [*other]  # the same order
     assert means["reward"].tolist() == pytest.approx((means["boxed"] + means["tags"]).tolist())
     assert {*means["dead groups"]} <= {0.0, 1.0}
-
-
-def follow(folder, seconds, is_main=True):
-    """
-    Return a function that lets training go on for `seconds` and saves a checkpoint, whose report takes `cost` seconds.
-    It returns whether there is a report, and the seconds of all reports and of the run.
-    """
-    clock = SimpleNamespace(now=0.0, cost=0.0)
-    args, state = SimpleNamespace(output_dir=str(folder)), SimpleNamespace(is_world_process_zero=is_main)
-
-    def look():
-        clock.now += clock.cost
-        return clock.now
-
-    writer = ReportWriter(look)
-
-    def save(cost):
-        before, clock.now, clock.cost = writer.spent, clock.now + seconds, cost
-        writer.on_evaluate(args, state, None, metrics={})
-        clock.cost = 0.0
-        return writer.spent > before, writer.spent, clock.now
-
-    return save
-
-
-def test_reports_take_about_a_hundredth_of_a_run_whose_records_grow(tmp_path):
-    records, save, written_at = GroupWriter(tmp_path), follow(tmp_path, seconds=60), []
-    for step in range(1, 100):
-        records.write(step, [record({"boxed": [1.0, 0.0]})] * 4)
-        is_written, spent, now = save(cost=0.05 * step)  # it grows with the records
-        assert spent <= now / 80
-        if is_written:
-            written_at.append(step)
-            page = (tmp_path / "report.html").read_text()
-            assert f'"progress":{{"last":{step},' in page
-    assert written_at[0] == 4 and 5 <= len(written_at) < 45  # it may take two seconds
-    assert [one.name for one in tmp_path.iterdir() if one.is_file()] == ["report.html"]
-
-
-def test_a_report_that_cannot_be_written_is_a_warning_and_the_old_one_stays(tmp_path, caplog):
-    save = follow(tmp_path, seconds=1000)
-    assert not save(cost=0)[0] and not caplog.text  # there are no records yet
-    file = written(tmp_path, [(1, record({"boxed": [1.0, 0.0]}))]) / "groups" / "0001-0001.jsonl"
-    (tmp_path / "report.html").write_text("old")
-    whole = file.read_bytes()
-    file.write_bytes(whole[:-9])
-    save(cost=0.1)
-    assert caplog.text.count("The report cannot be written to") == 1 and "Training continues" in caplog.text
-    assert (tmp_path / "report.html").read_text() == "old"
-    file.write_bytes(whole * 2 + whole[:-9])
-    save(cost=0.1)
-    assert "Training report" in (tmp_path / "report.html").read_text()
-
-
-def test_other_ranks_write_no_report(tmp_path):
-    written(tmp_path, [(1, record({"boxed": [1.0, 0.0]}))])
-    follow(tmp_path, seconds=1000, is_main=False)(cost=0)
-    assert not (tmp_path / "report.html").exists()

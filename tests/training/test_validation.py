@@ -120,16 +120,6 @@ def test_the_name_of_the_outcome_is_checked_once_all_names_are_known(config):
         check_named_options(config(outcome_reward=name), rewards, None, world)  # TRL names these when it loads them
 
 
-def test_an_option_that_needs_an_outcome_warns_if_there_is_none(config, caplog):
-    by_outcome = {"zero_variance": "drop", "zero_variance_by": "outcome"}
-    for options, other, warnings in ((by_outcome, tags("a"), 1), (by_outcome, boxed(), 0), ({}, tags("a"), 0)):
-        caplog.clear()
-        FilteredGRPOTrainer(demo.MODEL, [plain, other], config(**options), DATA)
-        said = [message for message in caplog.messages if "no reward is registered as an outcome" in message]
-        assert len(said) == warnings
-        assert all("The first one, 'plain', is used. Set outcome_reward to" in message for message in said)
-
-
 # --- datasets ---------------------------------------------------------------------------------------------------------
 
 

@@ -40,7 +40,7 @@ LONG_TOKEN = 16  # number of characters for each token of the limit after which 
 def check_contract(
     rewards: Reward, dataset: "Dataset", config: "GRPOConfig | None" = None, tokenizer: Any = None
 ) -> Findings:
-    """Check prompts, dataset columns, their types, lengths in tokens, weights, and whether the rewards can be pickled."""
+    """Check prompts, dataset columns, their types, lengths in tokens, and weights."""
     names, functions = dataset.column_names, [*find_functions(rewards)]
     solution = "solution" if is_guess(rewards, names) else find_answer_column(rewards, names)
     faults = [str(fault) for fault in find_faults(dataset, rewards, config, solution)]

@@ -5,7 +5,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from statistics import NormalDist
@@ -41,9 +41,6 @@ FAULTS_FOUND = (
 )
 NORMAL_95 = NormalDist().inv_cdf(0.975)  # number of standard errors in half of a 95 % interval
 DEAD = "dead groups"  # the share of groups that are dead, next to the scores of an evaluation
-REPORT_SHARE = 0.01  # maximum share of the time of a run that may be spent on writing its report anew
-
-logger = logging.getLogger(__name__)
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -88,8 +85,6 @@ def main(arguments: Sequence[str]) -> None:
         )
     trainer.run["job"] = asdict(job)
     evaluation, progress = BeforeAndAfter(trainer), RewardProgress()
-    if training.group_records:
-        trainer.add_callback(ReportWriter())
     if eval_dataset is not None:
         trainer.add_callback(evaluation)  # before the bar, so that the bar measures steps only
     if not training.disable_tqdm:
@@ -222,30 +217,6 @@ class BeforeAndAfter(TrainerCallback):
             texts = {first: old[prompt], "after": new[prompt]}
             lines += ["", prompt, *(f"  {f'{name}:':{len(first) + 1}} {text}" for name, text in texts.items())]
         return "\n".join(lines)
-
-
-class ReportWriter(TrainerCallback):
-    """Writes the report of a run anew at checkpoints and evaluations, if there is time for one that has grown."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self.clock, self.start, self.spent, self.last = clock, clock(), 0.0, 1.0
-
-    def on_save(self, args: TrainingArguments, state: TrainerState, *rest: Any, **kwargs: Any) -> None:
-        run, now = Path(args.output_dir), self.clock()
-        is_early = self.spent + 2 * self.last > REPORT_SHARE * (now - self.start)  # it grows with the records
-        if is_early or not state.is_world_process_zero or not (run / "groups").exists():
-            return
-        try:
-            write_report(run, run / "report.html")
-        except Exception as error:  # records may be damaged in any way
-            logger.warning(
-                f"The report cannot be written to '{run}': {str(error).rstrip('.')}. Training continues, and later "
-                f"checkpoints and evaluations try again. Check the disk and the folder."
-            )
-        self.last = self.clock() - now
-        self.spent += self.last
-
-    on_evaluate = on_save
 
 
 class RewardProgress(ProgressCallback):

@@ -39,7 +39,7 @@ from .recording import Recorder, describe_run
 from .rows import TensorBatch
 from .trees import Positioned, score_tree
 from .trl_members import check_attributes, check_trl, find_changes, replace_members, warn_of_newer_trl
-from .validation import check_arguments, check_functions, find_outcome, unpack_rewards, warn_without_outcome
+from .validation import check_arguments, check_functions, find_outcome, unpack_rewards
 
 
 logger = logging.getLogger(__name__)
@@ -122,8 +122,6 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self._alarm = Alarm(args, self._metrics["train"], self._rule, named)
         is_known = args.outcome_reward or outcome >= given or is_outcome(self.reward_funcs[outcome])
         self._best_metric = f"eval_rewards/{names[outcome]}/mean" if is_known else "eval_reward"
-        if not is_known and self.accelerator.is_main_process:
-            warn_without_outcome(args, self.reward_funcs, names[outcome])
         exact = weights or args.reward_weights  # TRL's are rounded to float32
         self.run = describe_run(self, exact)
         self._recorder.run, self._recorder.rewards = self.run, self.reward_funcs

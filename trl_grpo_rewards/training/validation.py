@@ -11,7 +11,7 @@ from datasets import Dataset, IterableDataset
 from torch import nn
 
 from ..errors import describe_plain
-from ..expressions import Reward, check_names, find_first_outcome, is_outcome, warn_of_missing_weights
+from ..expressions import Reward, check_names, find_first_outcome, warn_of_missing_weights
 from ..faults import (
     describe_no_dataset,
     find_column_faults,
@@ -176,15 +176,6 @@ def check_named_options(
     if names:
         find_outcome(args.outcome_reward, names, functions)
     check_metric(args, reward_funcs, names, eval_dataset)
-
-
-def warn_without_outcome(args: FilteredGRPOConfig, reward_funcs: list[Any], name: str) -> None:
-    if args.zero_variance_by == "outcome" and not any(map(is_outcome, reward_funcs)):
-        logger.warning(
-            f"zero_variance_by='outcome' decides which groups are dead by their right completions, but no reward is "
-            f"registered as an outcome. The first one, '{name}', is used. Set outcome_reward to the reward that says "
-            f"which completions are right, or register that reward with @reward(outcome=True)."
-        )
 
 
 def check_prompts(args: FilteredGRPOConfig, dataset: Any, environment_factory: Any = None) -> None:
