@@ -12,18 +12,9 @@ from .trends import MAX_POINTS, choose_width
 
 
 CURVES = (  # names in the log that the page draws, unless they are always 0 or not logged
-    "entropy",
-    "kl",
-    "clip_ratio/region_mean",
-    "grad_norm",
-    "learning_rate",
-    "frac_reward_zero_std",
-    "groups/padding",
-    "step_time",
-    "groups/seconds_generation",
-    "groups/seconds_scoring",
-)
-
+    "entropy kl clip_ratio/region_mean grad_norm learning_rate frac_reward_zero_std groups/padding step_time "
+    "groups/seconds_generation groups/seconds_scoring"
+).split()
 SIZE = ("runtime", "samples_per_second")  # names in an evaluation whose product is its number of problems
 LONG = 1000.0  # seconds of an evaluation above which this is not exact: a log rounds to 0.001
 

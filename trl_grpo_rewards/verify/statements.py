@@ -5,32 +5,16 @@ or the right, without regular expressions that could backtrack over it.
 
 import itertools
 import re
+import tomllib
 from collections import deque
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Literal
 
 
 HERE = r"(?=[\d$*(]|[A-Z]\b)"
-PHRASES = {  # how an answer is stated in other languages: the noun, and what can stand in place of a colon
-    "Arabic": ("(?:الإجابة|الجواب)", " (?:هي|هو)"),
-    "Bengali": ("উত্তর", f" (?:হলো|হল|{HERE})"),
-    "Chinese": ("答案", "[是为為选選]"),
-    "French": ("réponse(?: (?:finale|correcte))?", " est"),
-    "German": ("antwort", " (?:ist|lautet)"),
-    "Hindi": ("उत्तर", f" {HERE}"),
-    "Indonesian": ("jawaban(?:nya)?(?: akhir(?:nya)?)?", " adalah"),
-    "Italian": ("risposta(?: (?:finale|corretta))?", " è"),
-    "Japanese": ("(?:答え|正解)", "は"),
-    "Korean": ("답", "은"),
-    "Portuguese": ("resposta(?: (?:final|correta))?", " é"),
-    "Russian": ("ответ", f" (?:—|–|-|{HERE})"),
-    "Spanish": ("respuesta(?: (?:final|correcta))?", " es"),
-    "Swahili": ("jibu", " ni"),
-    "Telugu": ("సమాధానం", f" {HERE}"),
-    "Thai": ("คำตอบ", "คือ"),
-}
-
-STATED = "|".join(rf"{noun}(?:{verb}|\s?[:：])" for noun, verb in PHRASES.values())
+PHRASES: dict[str, list[str]] = tomllib.loads(Path(__file__).with_name("phrases.toml").read_text(encoding="utf-8"))
+STATED = "|".join(rf"{noun}(?:{verb.replace('HERE', HERE)}|\s?[:：])" for noun, verb in PHRASES.values())
 STATEMENT = re.compile(
     r"(?i)(?:\b(?:(?<!this )answers?\b(?:[^.\n]{0,60}?(?:\bis\b|\bare\b|\b(?:would|will|should|must) be\b|[:=])|[*_: \t]{0,9}\n)"
     rf"|(?:option|choice)\s{{0,9}}(?:\bis\b|:))|{STATED})[\s:*_=]{{0,20}}"
