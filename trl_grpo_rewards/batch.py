@@ -63,8 +63,6 @@ TRAINER_DATA = frozenset(  # names of data that the trainer provides. Every othe
 )
 
 ROW_COLUMNS = frozenset({"completions", "completion_ids", "environments"})  # they differ between the rows of a group
-
-
 GROUP_SIZE: ContextVar[int | None] = ContextVar("GROUP_SIZE", default=None)  # while a trainer knows it
 
 

@@ -12,16 +12,15 @@ from pathlib import Path
 from typing import Any
 
 
+# Usual names of the column with the right answer, to suggest one if a dataset has no `solution`.
 SOLUTION_COLUMNS = ("solution", "answer", "final_answer", "ground_truth", "gold", "target", "label")
-"""Usual names of the column with the right answer, to suggest one if a dataset has no `solution`."""
-
 CORRECT = "Correct the reward, or let it return None for what it cannot judge."
 
+# What to do about errors of functions that got texts and expect messages, or the reverse.
 HINTS: tuple[tuple[type, str, str], ...] = (
     (list, "got 'list'|not list$|'list' object has no", "A completion is a list of messages here: its text is completion[0]['content']."),
     (str, "string indices must be", "A completion is a text here. For messages, put @reward above and declare 'messages'."),
 )  # fmt: skip
-"""What to do about errors of functions that got texts and expect messages, or the reverse."""
 
 RAISED_IN = "(raised in the reward "  # beginning of the note on an error that a reward raised
 

@@ -24,9 +24,7 @@ from .scores import Score, ScoreTable, to_float
 
 
 logger = logging.getLogger(__name__)
-
 Result = TypeVar("Result")
-
 PlainFunction: TypeAlias = Callable[..., Sequence[Score] | Awaitable[Sequence[Score]]]  # a function that trl can call
 LOGGED_COLUMNS: "dict[Reward, set[str]]" = defaultdict(set)  # columns that each reward has logged in this process
 

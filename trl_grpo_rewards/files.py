@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
 
+# Files that `save_only_model` leaves out, and the patterns of all names under which transformers saves them.
 PARTS = {"optimizer.pt": ("optimizer*", "rank*-optimizer.pt"), "scheduler.pt": ("scheduler.pt",)}
-"""Files that `save_only_model` leaves out, and the patterns of all names under which transformers saves them."""
-
 DEEPSPEED = "global_step*"  # the folder in which DeepSpeed saves the same
 
 

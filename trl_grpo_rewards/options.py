@@ -22,13 +22,13 @@ PositiveInt: TypeAlias = Annotated[int, Ge(1)]
 PositiveFloat: TypeAlias = Annotated[float, Gt(0)]
 Share: TypeAlias = Annotated[float, Ge(0), Le(1)]
 
+# The bounds that the annotation of an option may have: how each is said, and the comparison.
 BOUNDS: dict[type, tuple[str, Callable[[Any, Any], bool]]] = {
     Ge: ("at least", operator.ge),
     Gt: ("more than", operator.gt),
     Le: ("at most", operator.le),
     Lt: ("less than", operator.lt),
 }
-"""The bounds that the annotation of an option may have: how each is said, and the comparison."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -22,7 +22,6 @@ WORKING = "First the question is read again, and then every step is worked out a
 NO_ANSWER = "I do not know."
 LARGE = 64_000  # number of characters of a long text
 ROUNDING = 1e-9  # largest difference between scores that counts as equal
-
 Rows: TypeAlias = Sequence[Mapping[str, Any]]
 Tokenize: TypeAlias = Callable[[str], list[int]]  # returns the token ids of a text
 

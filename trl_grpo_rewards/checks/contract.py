@@ -32,7 +32,6 @@ SHOWN_SHARE = 0.9  # share of prompts that contain their solution from which on 
 SHOWN_END_SHARE = 0.1  # the same for prompts that end with it, as a few do by chance, such as "What is 0 + 7"
 AFTER = r"(?![\w]|\.\d)"  # what follows a word or a number in a text
 END = r"[\s.)\]}*$\"']*\Z"  # what follows it at the end of a text, but not a question, which does not tell its answer
-
 MEASURED_PROMPTS = 32  # number of prompts, the longest ones, whose tokens are counted
 LONG_TOKEN = 16  # number of characters for each token of the limit after which a text is cut, as hardly any token has
 

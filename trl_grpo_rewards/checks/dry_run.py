@@ -25,7 +25,6 @@ AGAIN_ROWS = 4  # number of rows that are scored again: the last ones, which no 
 TOLERANCE = 1e-4  # largest difference that counts as equal, since models compute other numbers in another batch
 SLOW_SECONDS = 5.0  # time for the completions of one step from which on a reward is slow
 STEP_SIZE = 64  # number of completions of a step if no configuration says it
-
 DRY_RUN = "a dry run on the dataset's own solutions"  # title of the check of right answers
 SHOWN_ROWS = 3  # largest number of rows that a warning shows
 LEAST_MEAN = 0.9  # smallest mean that outcome rewards must give the dataset's own solutions

@@ -25,9 +25,9 @@ WORK_OUT = (
     "Accept only an answer that is worked out.",
 )
 SINGLE = "Require a single answer, for example with boxed(box='only').", "Read a single answer, such as the last one."
+# What to do about an attack: about rewards of this package, and about one of the user's own.
 REMEDIES = dict.fromkeys(("question restated", "prompt echoed"), WORK_OUT)
 REMEDIES |= dict.fromkeys(("many boxes", "right between wrong answers"), SINGLE)
-"""What to do about an attack: about rewards of this package, and about one of the user's own."""
 
 QUESTIONS: tuple[dict[str, Any], ...] = (  # questions for rewards that read the solution, for use without a dataset
     {"prompt": "Ann has 48 pens and buys half as many again. How many has she?", "solution": "72"},

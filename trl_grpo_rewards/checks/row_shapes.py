@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
 READ_ROWS = 50  # largest number of rows whose values are read
-
 Row = Mapping[str, Any]
 
 

@@ -50,13 +50,11 @@ ATTACKED_ROWS = 16  # largest number of dataset rows on which attacks are tried,
 GUESSED_ROWS = 8  # largest number of rows whose right answers are guesses in other rows
 SHORT = 4_000  # number of characters that are kept of a very long attack, on all rows except the first
 ANSWERS = ("right", "wrong", "helpless")  # all other completions are attacks
-
 COMPARED_ROWS = 6  # number of rows with an answer on which each form is tried
 READ_CHARACTERS = 4_000  # number of characters that are read at the beginning and at the end of a prompt
 SEARCH_SECONDS = 30.0  # time after which a slow reward is tried with no other form
 PROMPT_FORMS = 60  # largest number of forms that a prompt shows
 SHOWN_FORMS = 16  # largest number of forms that a warning shows, which are the shortest ones
-
 Scores: TypeAlias = NDArray[np.float64]
 
 WRITTEN = (  # how an answer is usually written, at first in a box

@@ -30,7 +30,6 @@ PROBE = "0.918273645"  # an answer that no dataset contains
 WORDS = "Amber Birch Copper Dover Ember Falcon Granite Harbor Island Jasper Kestrel Linden Maple Nectar Onyx Pepper"
 EXPRESSION = re.compile(r"\$([^$]{1,200})\$|([\d(][\d\s+\-*/×·÷^().]{0,200}[+\-*/×·÷^][\d\s+\-*/×·÷^().]{0,200}[\d)])")
 NUMBER = re.compile(r"-?\d+(\.\d+)?")
-
 Kind: TypeAlias = Literal["formless", "formed", "informed", "near"]  # what attacks earn: a part if informed
 
 
@@ -197,9 +196,9 @@ def find_expression(question: str) -> str:
     return max((one.strip() for one in found if re.search(r"[+\-*/×·÷^\\]", one)), key=len, default=question)
 
 
+# The kind of each attack. Those that rewards declare are informed ones, which may earn a part.
 KINDS: dict[str, Kind] = {
     name: kind for kind, made in write_attacks(BOX, [], "", count_words, []).items() for name in made
 }
-"""The kind of each attack. Those that rewards declare are informed ones, which may earn a part."""
 
 FORMLESS = [name for name, kind in KINDS.items() if kind == "formless"]  # no reward should pay for them

@@ -32,21 +32,19 @@ from ..scores import make_visible
 
 FINE, FAULTY, MISUSED, INTERRUPTED, CLOSED = 0, 1, 2, 130, 141
 
+# The exit codes, as `--help` shows them. argparse and shells use 2, 130 and 141 for the same.
 EXIT_CODES = """exit codes:
   0    no fault was found
   1    a fault was found, or a reward raised an error
   2    the command cannot work with its options or files
   130  the command was interrupted
   141  the reader of the output closed it, as in `| head -1`"""
-"""The exit codes, as `--help` shows them. argparse and shells use 2, 130 and 141 for the same."""
 
 OWN = ("the job", "the trainer of this package (FilteredGRPOConfig)")  # titles of what `--help` shows
 PROGRAMS = ("backend", "python", "packages")  # options of rewards that decide which code runs
 LEAST_SIMILARITY = 0.8  # of an unknown option to what is suggested. At 0.6, `--json` suggests `--epsilon`.
-
+# Lays tables out. All that rich would guess is given, so that variables such as TERM and FORCE_COLOR change nothing.
 CONSOLE = Console(width=1_000_000, height=1000, color_system=None, force_jupyter=False)
-"""Lays tables out. All that rich would guess is given, so that variables such as TERM and FORCE_COLOR change nothing."""
-
 TITLE_WIDTH = 10  # maximum number of columns for the title of a column of numbers. A longer title takes several lines.
 MOST_TEXTS = 5  # largest number of faults and warnings, or of examples of a kind, that a summary shows
 

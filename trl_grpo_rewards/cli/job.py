@@ -41,7 +41,6 @@ class CheckArguments(JobArguments):
 
 
 JOBS: dict[str, Any] = {"train": JobArguments, "check": CheckArguments}
-
 TRUTHS = ["true", "false", "yes", "no", "t", "f", "y", "n", "1", "0"]  # values of a switch in transformers
 
 NAMED = {  # values of options that TRL's parser takes as any text. A path with a slash is on the hub.

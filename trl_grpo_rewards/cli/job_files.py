@@ -20,11 +20,9 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
 RECIPE_FOLDER = Path(__file__).with_name("recipes")
-
+# Files of the bundled recipes by name. `addition` is the default job: the bundled model on the bundled task. `code`
+# has another bundled model and task.
 RECIPES = {file.stem: file for file in RECIPE_FOLDER.glob("*.yaml") if not file.stem.startswith("accelerate")}
-"""Files of the bundled recipes by name. `addition` is the default job: the bundled model on the bundled task.
-`code` has another bundled model and task."""
-
 DEFAULT_RECIPE = "addition"  # the recipe of a command line that names no recipe, model or dataset
 
 BUNDLED: "dict[str, Callable[..., Dataset]]" = {  # functions that return the bundled datasets, by the names of these
@@ -33,9 +31,8 @@ BUNDLED: "dict[str, Callable[..., Dataset]]" = {  # functions that return the bu
     "demo.requests": requests,
 }
 
+# The format of the files with each ending.
 FORMATS = {"csv": "csv", "tsv": "csv", "json": "json", "jsonl": "json", "parquet": "parquet", "arrow": "arrow"}
-"""The format of the files with each ending."""
-
 SIGNATURES = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\x1f\x8b": "gz"}  # how files with the wrong ending begin
 FROM_WEIGHTS = "start a new run from its weights, in another --output_dir."  # a checkpoint is not complete
 

@@ -33,16 +33,14 @@ from .console import (
 )
 
 
+# What each subcommand does. A subcommand is the module with its name, which has the function `main`, and
+# `build_parser` unless it is in `DESCRIPTIONS`.
 COMMANDS = {
     "train": "train a model with GRPO; without options, the bundled model on the bundled task",
     "check": "check a job without loading the model",
     "score": "score completions that were sampled before",
     "report": "make a page about a run",
 }
-"""
-What each subcommand does. A subcommand is the module with its name, which has the function `main`, and `build_parser`
-unless it is in `DESCRIPTIONS`.
-"""
 
 DESCRIPTIONS = {  # what the commands that take a job do
     "train": "Train a model with GRPO. If no model, dataset or recipe is given, this uses the recipe addition, which trains "
@@ -65,7 +63,6 @@ POSITIVE = (  # options of TRL that must be above 0, which TRL finds when it tra
 ).split()
 
 NOT_NEGATIVE = ("beta", "learning_rate", "eval_prompts")  # options that must be at least 0
-
 INTERRUPTS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 

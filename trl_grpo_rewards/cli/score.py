@@ -37,7 +37,6 @@ Completions are read from the group records of a run (pass its output directory)
 the rewards need."""
 
 QUARTILES = (0, 0.25, 0.5, 0.75, 1)
-
 MAX_LISTED = 4  # different scores that are listed with their shares; more of them are summarized by quartiles
 WHOLE = 1_000_000  # columns for all details, which are not cut
 

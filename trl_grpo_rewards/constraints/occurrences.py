@@ -127,8 +127,8 @@ def overlap(text: str, reference_text: str, percentage: float) -> bool:
 VOWELS = frozenset("aeiou")
 CONSONANTS = re.compile(r"(?i)[b-df-hj-np-tv-z]{2}")
 PAIRS = {")": "(", "]": "[", "}": "{"}
+# Lengths of words that are prime. No word has 100 letters.
 PRIMES = frozenset(number for number in range(2, 100) if all(number % divisor for divisor in range(2, number)))
-"""Lengths of words that are prime. No word has 100 letters."""
 
 
 @constraint("change_case:english_capital", package="langdetect")

@@ -84,15 +84,12 @@ WORDS = {  # the lists of `words.txt` by their headings
 
 STOP_WORDS = frozenset(WORDS["stop words"])  # words without a meaning of their own; no sentence ends with one
 ABBREVIATIONS = frozenset(WORDS["words that keep their period"])  # a stop word with a capital ends them
-
 OPENERS = STOP_WORDS.union(WORDS["openers of sentences"])
-
 END = re.compile(r"[.!?](?=[)\"';}\]*:@({\[!?“”‘’«»]|\s+(\S+))")
 CLOSING = re.compile(r"\s*[\"')\]}“”‘’«»]+(?=\s|--|$)")
 LAST_WORD = re.compile(r"[^\s()\";}\]*:@{\[!?“”«»]*$")
 SPACE = re.compile(r"\s")
 WORD = re.compile(r"\w+")
-
 LONGEST_ABBREVIATION = 20  # in characters before a period
 
 

@@ -13,9 +13,7 @@ from .splitting import drop_invisible, has_content
 
 
 Function = TypeVar("Function", bound=Callable[..., bool])
-
 Relation = Literal["less than", "at least"]
-
 Position = NewType("Position", int)  # the place of a word, a sentence or a paragraph, counted from 1
 SAMPLE = "A text."  # on which a constraint is tried when its arguments are read
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
 __all__ = ["CODER", "MIXED", "MODEL", "arithmetic", "programs", "requests"]
-
-
 MODEL = str(Path(__file__).parent / "model")
 """Folder of the bundled model and tokenizer, for `from_pretrained`."""
 
@@ -31,7 +29,6 @@ MIXED = ("1+1", "2+2", "3+3", "4+4", "2*2")
 """Kinds of problems of different difficulty. `scripts/make_demo_model.py --mixed` makes a model for them."""
 
 KIND = re.compile(r"[1-9][+*][1-9]")
-
 NUMBERS = range(2, 10)  # the numbers in the tasks
 INPUTS = (-20, -3, -1, 0, 1, 4, 7, 12, 30)  # tested in addition to the number and the one before
 

@@ -28,22 +28,17 @@ from .verdicts import Grading, GradingPrompt, QuotedReply, TruncatedReply, Unrea
 
 
 logger = logging.getLogger(__name__)
-
 UNRELATED_STATUSES = frozenset({401, 403, 408, 409, 429})  # to structured output and the limit of tokens
 HTTP = importlib.import_module(type(openai.DEFAULT_CONNECTION_LIMITS).__module__.partition(".")[0])  # httpx
 MAX_REPLY = 8 << 20  # maximum size of a reply in bytes, after decompression
 ENCODING = ("content-encoding", "content-length", "transfer-encoding")  # no longer true of a reply that is read
-
+# Default limit of a reply, in tokens, the judge's reasoning included. A verdict takes about 100, and reasoning before
+# it usually 500 to 3000. At 70 tokens a second, the limit is reached within the default timeout. A judge that loops is
+# therefore reported as such after one call, instead of being retried after a timeout.
 MAX_TOKENS = 4096
-"""
-Default limit of a reply, in tokens, the judge's reasoning included. A verdict takes about 100, and reasoning before it
-usually 500 to 3000. At 70 tokens a second, the limit is reached within the default timeout. A judge that loops is
-therefore reported as such after one call, instead of being retried after a timeout.
-"""
-
+# Names of the limit in a request, each with what is tried if a server refuses it; None is a request without a limit.
+# Nearly all servers know the first one; OpenAI's reasoning models take only the second.
 LIMITS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": None}
-"""Names of the limit in a request, each with what is tried if a server refuses it; None is a request without a limit. Nearly
-all servers know the first one; OpenAI's reasoning models take only the second."""
 
 
 @dataclass
@@ -53,13 +48,11 @@ class Accepted:
 
 
 ACCEPTED: dict[tuple[str | None, str], Accepted] = {}  # what is known of each endpoint
-
 CONTEXT_EXCEEDED = re.compile("context.?(length|size|window)")
 LIMIT_REFUSED = re.compile(rf"max_[a-z_]*tokens|{CONTEXT_EXCEEDED.pattern}")  # a server refuses the limit
 REQUEST_SECONDS: ContextVar[list[float]] = ContextVar("REQUEST_SECONDS")  # of the current call, retries included
-
+# Clients in use, by event loop, since a client belongs to one event loop.
 OPEN_CLIENTS: "WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Settings, Client]]" = WeakKeyDictionary()
-"""Clients in use, by event loop, since a client belongs to one event loop."""
 
 
 class LimitedHttpClient(openai.DefaultAsyncHttpxClient):

@@ -6,14 +6,11 @@ from dataclasses import dataclass
 
 
 logger = logging.getLogger(__name__)
-
+# Number of finished calls after which the failures are checked, even if the batch continues: under AsyncGRPO, calls
+# never stop arriving.
 CHECK_AFTER = 200
-"""Number of finished calls after which the failures are checked, even if the batch continues: under AsyncGRPO, calls
-never stop arriving."""
-
+# What to do about an error that has no advice of its own.
 DEFAULT_ADVICE = "Check that the server responds and resume the run, or raise retries, timeout or max_failures."
-"""What to do about an error that has no advice of its own."""
-
 FAILED_ONCE: set[Hashable] = set()  # its last batch had a failure; a second one stops the run
 WARNED: set[Hashable] = set()  # judges whose failure has been shown
 

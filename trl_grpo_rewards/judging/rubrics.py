@@ -64,12 +64,12 @@ ITEM = re.compile(r"\s*(?:[-*•+]|\(?\d+[.):])\s+")  # the start of an item in 
 JSON_START = re.compile(r"\s*(?:\{\s*[}\"']|\[\s*[\]\[{\"'])")  # a sentence may start with a bracket, too
 
 
+# Points at the start or the end of a sentence, such as `(-5) Recommends rest.` or `Recommends rest (5 points).`
 POINTS_IN_WORDS = re.compile(
     r"""^[(\[|\s]* (?: [-+−]\s?\d[\d.]* | \d[\d.]*\s?(?:points?|pts?) )\b
     | [-+−]?\d[\d.]*\s?(?:points?|pts?) [)\]|.\s]*$ | [(\[|]\s?[-+−]\s?\d[\d.]*\s?[)\]|]$""",
     re.VERBOSE | re.IGNORECASE,
 )
-"""Points at the start or the end of a sentence, such as `(-5) Recommends rest.` or `Recommends rest (5 points).`"""
 
 
 def read_rubric(value: Any) -> tuple[Criterion, ...]:

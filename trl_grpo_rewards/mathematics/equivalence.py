@@ -119,8 +119,8 @@ def make_seed(one: Value | Sequence[Value], other: Value | Sequence[Value]) -> r
     return random.Random(zlib.crc32("|".join(texts).encode()))
 
 
+# Ranges of the absolute values of the variables at the first points.
 SIZES = ((0.1, 1.0), (0.1, 1.0), (1.6, 4.0), (1.6, 4.0), (0.1, 1.0), (4.0, 30.0), (4.0, 30.0), (0.0, 0.4))
-"""Ranges of the absolute values of the variables at the first points."""
 
 
 def draw_points(one: Value, other: Value, symbols: Sequence[str]) -> Iterator[dict[str, Numeric]]:
@@ -154,15 +154,12 @@ def draw_integers(one: Value, other: Value, symbols: Sequence[str]) -> Iterator[
 
 NUMBERED = re.compile(r"[CcKk]_\d")
 GENERAL = re.compile(r"[CK]|[Cc]_\d")  # names of arbitrary constants; one of two families must use them
-
 CONSTANT_NAMES = re.compile(r"[CcKkABDMN](?:_\d)?|\\(?:alpha|beta|lambda)")
 VARIABLES = {*"xyztuvwrsp", "\\theta", "\\phi"}
 COEFFICIENTS = {"A": {"A", "B"}, "a": {"a"}}  # next to these, `C` and `c` are coefficients, too
-
 MAX_CONSTANTS = 3
 NO_DIFFERENCE = CONTEXT.mpf(10) ** -60  # largest ratio of what is left to the values if functions are dependent
 SIDES = ((0.2, 3.0), (-3.0, -0.2))  # a family has its own constants on each of them, as `\ln x + C` has
-
 Vector = list[Numeric]
 
 

@@ -19,10 +19,8 @@ from .values import INFINITY, MINUS_INFINITY, Call, Number, Operation, Symbol, V
 
 SAME = CONTEXT.mpf(10) ** -70  # largest relative difference of equal numbers; rounding errors are far smaller
 NOTHING = CONTEXT.mpf(10) ** -85  # numbers smaller than this may be the rounding error of 0
-
 MAX_TERMS = 500
 CONSTANT_VALUES = {"\\pi": +CONTEXT.pi, "e": +CONTEXT.e, "i": CONTEXT.mpc(0, 1)}
-
 MAX_BITS = 50_000
 MAX_OPERANDS = 500
 

@@ -19,7 +19,6 @@ class TooLarge(Undefined):
 
 CONTEXT = MPContext()
 CONTEXT.prec = 320  # precision of the evaluation, in bits
-
 MAX_LOG = 10.0**6  # largest logarithm of a number to the base 2. Larger numbers would take long to compute.
 Numeric = Any  # a real or complex number of mpmath, which has no types
 Compute = Callable[..., Numeric]
@@ -120,14 +119,13 @@ FUNCTIONS = {  # functions that take what follows them as their argument
 
 SPECIAL = {"\\Gamma": "gamma", "\\zeta": "zeta"}  # letters that are functions if a bracket follows
 OPERATORS = {*"det dim deg ker max min sup gcd lcm".split()}  # commands that begin a name or take a list
-
+# The name of a function for each of its other spellings.
 SPELLED = {other: name for name, (_, spellings, bare) in FUNCTIONS.items() for other in f"{spellings} {bare}".split()}
-"""The name of a function for each of its other spellings."""
 
+# The functions that are read without a backslash.
 BARE = {name: name for name in [*FUNCTIONS, *OPERATORS] if len(name) > 2 or name in ("ln", "lg")} | {
     other: name for name, function in FUNCTIONS.items() for other in function.bare.split()
 }
-"""The functions that are read without a backslash."""
 
 COMPUTE: dict[str, Compute] = {
     "-": lambda one, other=None: -one if other is None else one - other,

@@ -13,7 +13,6 @@ from .values import Number, Operation, Symbol, Value
 
 LIST, ROW, RELATION, UNIT, ARROW, OR, AND, UNION, INTERSECTION, RATIO, OVER, MODULO = range(10, 130, 10)
 SUM, PRODUCT, NEGATION, FACTOR, POWER = range(200, 250, 10)  # how strongly signs bind; a unit belongs to a whole side
-
 Read = Callable[["Reader"], Value]
 
 

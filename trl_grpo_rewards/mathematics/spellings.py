@@ -28,7 +28,6 @@ SIGNS = {
 }
 SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ", "0123456789-+n")
 SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
-
 SYNONYMS = read_spellings(TABLES["commands"])
 FONTS = {command: font for font, commands in TABLES["fonts"].items() for command in commands.split()}
 DROPPED, WITHOUT_CONTENT = ({*TABLES[name].split()} for name in ("dropped", "without_content"))
@@ -38,6 +37,8 @@ INDEX, LARGE, DIGITS = (
     rf"(?:({one})|\{{({one}|{several})\}})"
     for one, several in ((r"\w", r"\w{2,4}"), ("[n3-9]", r"\d{2,4}"), (r"\d", r"\d{2,4}"))
 )
+# Spellings of several signs, as patterns: fractions such as `^1/_4`, roots of plain TeX, functions of programs, and
+# what shows nothing.
 REWRITTEN = {
     r"\^\{?(\d+)\}?\s?/\s?_\{?(\d+)\}?": r"\\frac{\1}{\2}",
     r"\\root\s?([^\\]{1,9}?)\s?\\of(?![a-z])": r"\\sqrt[\1]",
@@ -56,13 +57,8 @@ REWRITTEN = {
     r"\\!\s*|\{\}": "",
     r"\\quad(?=[A-Za-z])": r"\\quad ",
 }
-"""
-Spellings of several signs, as patterns: fractions such as `^1/_4`, roots of plain TeX, functions of programs, and what
-shows nothing.
-"""
 
 IS_REWRITTEN = re.compile("|".join(REWRITTEN))
-
 PREFIXED = {"x": 16, "o": 8, "b": 2}  # bases of numbers as programs write them: `0xA3`
 
 

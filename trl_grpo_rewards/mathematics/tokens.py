@@ -30,7 +30,6 @@ class Unreadable(Exception):
 
 MAX_TOKENS = 3000  # maximum number of tokens of an answer. Longer texts are not read, so that the time is bounded.
 MAX_DIGITS = 4300  # maximum length of a number, in digits, which is Python's default limit for integers
-
 MAX_DEPTH = 60
 VOWEL_MARKS = "".join(one for one in map(chr, range(0x591, 0xE50)) if unicodedata.category(one)[0] == "M")
 TOKEN = re.compile(
@@ -71,15 +70,15 @@ ELEMENTS = re.compile(
     r"(?:H|He|Li|B|C|N|O|F|Ne|Na|Mg|Al|Si|P|S|Cl|Ar|K|Ca|Cr|Mn|Fe|Co|Ni|Cu|Zn|As|Br|Ag|Sn|I|Ba|Pt|Au|Hg|Pb){2,}"
 )
 AFTER_QUANTITIES = SHORT | {*"pm am AM PM th st nd rd bn".split()}  # these follow a number or another word
-
 NUMBERS = {"number", "grouped"}
 IN_NUMERALS = {*"^{}-/x", "\\times", "\\cdot", "\\frac"}  # signs of a number in scientific notation, or of a fraction
-
 CURRENCY_CODES = {"USD", "EUR", "GBP", "Rs"}
 MAX_FACTORS = 8
 TWO_WORDS = re.compile(r"(?<![A-Za-z\\{])[A-Za-z]{2,}[,.:]? [A-Za-z]{2,}|^[Aa] [a-z]{3,}$")
 ALIGNED = {"\\aligned", "\\align", "\\gathered", "\\split"}  # environments in which `&` only aligns the rows
 
+# Opening brackets, and what closes each of them. Half-open intervals mix round and square ones. What a bracket means
+# is in `grammar`. Another spelling of a bracket is in `spellings`.
 BRACKETS = {
     "(": {")", "]"},
     "[": {")", "]"},
@@ -89,10 +88,6 @@ BRACKETS = {
     "\\lfloor": {"\\rfloor"},
     "\\lceil": {"\\rceil"},
 }
-"""
-Opening brackets, and what closes each of them. Half-open intervals mix round and square ones. What a bracket means is in
-`grammar`. Another spelling of a bracket is in `spellings`.
-"""
 
 CLOSING = set[str]().union(*BRACKETS.values())
 

@@ -5,12 +5,11 @@ from pathlib import Path
 
 
 Unit = tuple[tuple[str, int], ...]  # names of units and nouns with their powers, in the order of the names
-
 TABLE = Path(__file__).with_name("units.txt").read_text(encoding="utf-8").partition("\n\n")[2]
 PREFIXES = dict(k="kilo", c="centi", m="milli", n="nano", d="deci", M="mega", G="giga") | {"\\mu": "micro"}
 SPELLINGS: dict[str, Unit] = {}
+# Chinese, Japanese and Korean words that only count what there is.
 COUNTERS = "个個只隻人次种種名本冊册张張条件支辆间棵颗粒块头匹座台位份组对双套场岁道题步页개명つ枚匹"
-"""Chinese, Japanese and Korean words that only count what there is."""
 
 PARTS = {  # units that make one quantity together with the next smaller one
     ("h", "min"), ("min", "s"), ("ft", "in"), ("lb", "oz"), ("$", "cent"), ("°", "min"), ("day", "h"), ("year", "month"),

@@ -22,8 +22,8 @@ for role, words in TABLES["roles"].items():
     for word in words.split():
         ROLES_OF.setdefault(word, set()).add(role)
 
+# Roles of words that change what the number before them means, deny it, or name a second one.
 CHANGING = {"numeral", "operation", "comparison", "negation", "hedge", "alternative", "function word"}
-"""Roles of words that change what the number before them means, deny it, or name a second one."""
 
 FOREIGN_PARTS = re.compile(  # parts of words that do so where words are written without spaces
     "[十百千万萬亿億兆零一二三四五六七八九两半多余餘几幾数以上下内內外不非沒没無无未否错錯误假舍捨分之的或和与與至少超过過約约左右近差减加乘除方负負倍成折打違]"

@@ -10,17 +10,13 @@ from .python_tests import UnreadableTests
 
 
 PYTHON = re.compile(r"(?i)[\s{.]*i?py(?:thon|py)?(?:3[\d.]*)?(?![\w-])")  # also in braces and with a version
-
+# A mark of the reasoning, a tag such as `</answer>`, or a token of a chat template such as `<|im_end|>`.
 MARK = "|".join([*(re.escape(mark) for pair in REASONING_MARKS for mark in pair), r"<[/|｜]?[\w▁]{1,40}[|｜]?>"])
-"""A mark of the reasoning, a tag such as `</answer>`, or a token of a chat template such as `<|im_end|>`."""
-
+# What is before a fence in a quote or at the beginning of a list item.
 CONTAINERS = r"(?:[ \t]*+(?:>|(?:[-+*]|\d{1,9}[.)])(?=[ \t])))*+[ \t]*+"
-"""What is before a fence in a quote or at the beginning of a list item."""
-
 OPENING = re.compile(rf"(?:.*(?:{MARK}))?({CONTAINERS})(`{{3,}}|~{{3,}})([^`]*)")
 CLOSING = re.compile(rf"([ \t]*)(`{{3,}}|~{{3,}})\s*((?:{MARK}).*)?")
 DEFINITION = re.compile(r"(?m)^(?:[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+|(?=\w+[ \t]*(?::[^=\n]+)?=[^=]))(\w+)")
-
 MAX_PROGRAM_CHARS = 200_000  # longer blocks count as missing; contests usually allow 64 KB
 
 

@@ -27,22 +27,20 @@ from .python_tests import PythonTests, UnreadableTests, find_use
 
 INTEGER = re.compile(r"[+-]?[0-9]+")
 NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
-
 TOLERANCE = 1e-6  # of two numbers with a decimal point, absolute or relative: most contests print six digits
 MAX_NUMBER_CHARS = 400  # of a number that is compared by its value: the largest float has 309 digits
 SHOWN_CHARS = 200  # of an input, an expected value or an output in the description of a failure
 BRACKETS = re.compile(r" ?([][(){},]) ?")  # next to which spaces make no difference
 STRINGS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?')  # in JSON; the last quote may be missing, so that time is linear
 DEPTHS = {"[": 1, "{": 1, "]": -1, "}": -1}
-
+# Largest length of an answer, in characters and as a multiple of what is expected. Equal numbers may have texts of
+# different lengths: `0` has three characters with its separator, and `-1.2345678901234567e-07` has 25.
 SPARE_CHARS, CHARS_RATIO = 1000, 10
-"""Largest length of an answer, in characters and as a multiple of what is expected. Equal numbers may have texts of
-different lengths: `0` has three characters with its separator, and `-1.2345678901234567e-07` has 25."""
-
 SPARE_LEVELS = 10  # number of levels by which an answer may be nested more deeply than what is expected
 FOLDER, PACKAGE = Path(inside.__file__).parent, "programs.inside"  # what runs in the sandbox, and its name there
 MODULES = tuple(sorted(f"{PACKAGE}.{file.stem}" for file in FOLDER.glob("[a-z]*.py")))  # may be loaded early
 
+# What goes before the source for a back end that has not loaded the modules: they travel with it.
 LOADER = """
 import importlib.machinery, sys
 SOURCES = {sources!a}
@@ -55,7 +53,6 @@ class Loader:
         exec(compile(SOURCES[module.__name__], module.__name__, "exec"), module.__dict__)
 sys.meta_path.insert(0, Loader())
 """
-"""What goes before the source for a back end that has not loaded the modules: they travel with it."""
 
 
 @dataclass(frozen=True)

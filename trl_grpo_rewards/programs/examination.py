@@ -25,16 +25,13 @@ from .python_tests import PythonTests, UnreadableTests, find_use
 
 
 MAX_TRIED, SHOWN_ROWS = 64, 10  # rows that are tried with programs, and rows that a warning names at most
-
+# Shares of rows with unreadable or impossible tests, and of those whose own solution fails, above which they are a
+# fault; and of rows whose tests do not notice a fault, above which they are a warning, because a few faults change
+# nothing.
 MAX_UNREADABLE, MAX_UNSOLVED, MAX_UNNOTICED = 0.05, 0.1, 0.1
-"""Shares of rows with unreadable or impossible tests, and of those whose own solution fails, above which they are a fault; and
-of rows whose tests do not notice a fault, above which they are a warning, because a few faults change nothing."""
-
+# Names of the column with a program that passes, if a dataset has one.
 REFERENCE_COLUMNS = ("solution", "canonical_solution", "code", "reference_solution", "gold_standard_solution")
-"""Names of the column with a program that passes, if a dataset has one."""
-
 KINDS = {OutputCase: "inputs with their outputs", CallCase: "calls", PythonTests: "sets of Python tests"}
-
 Outcome: TypeAlias = ProgramVerdict | UnreadableTests  # how a program did, or why its tests cannot be run
 
 
@@ -203,6 +200,7 @@ async def find_passing(
     return None, tried
 
 
+# A class whose objects, and what their methods return, are equal to everything, contain everything and are empty.
 UNIVERSAL = """
 class Kind(type):
     __getattr__ = lambda kind, name: kind()
@@ -218,15 +216,14 @@ for answer, names in (
 ):
     for name in names.split(): setattr(Universal, f"__{name}__", answer)
 """
-"""A class whose objects, and what their methods return, are equal to everything, contain everything and are empty."""
 
+# What programs that solve nothing define for each name.
 CHEATS = {
     "universal objects": "{} = Universal",
     "functions that return an empty list": "{} = lambda *args, **kwargs: []",
     "functions that raise StopIteration": "{} = lambda *args, **kwargs: next(iter(()))",
     "functions that return a text that they get, or 0": "{} = lambda *a, **k: [*(x for x in a if type(x) is str), 0][0]",
 }
-"""What programs that solve nothing define for each name."""
 
 
 async def find_cheat(tests: RowTests, sandbox: Sandbox, limits: Limits) -> str | None:
@@ -241,7 +238,6 @@ SWAPS = {**dict(PAIRS), **{other: one for one, other in PAIRS}, "not": "", "is":
 SWAPS |= {"*": "+", "//": "*", "%": "//", "max": "min", "min": "max", "if": "if not", "elif": "elif not"}
 REMOVED = {ast.Return: "return None", ast.Assign: "pass", ast.AugAssign: "pass", ast.Expr: "pass"}
 LEFT_OUT = re.compile(r"raise |(logger|warnings)\.|['\"]|@|(async )?def |if TYPE_CHECKING|match |return( None)?$")
-
 TRIED_FAULTS, SECONDS = 3, 1.0  # faults that are tried in a program, and their time limit: it may never end
 
 

@@ -37,22 +37,19 @@ MAX_LITERAL_CHARS = 1_000_000  # of Python literals; JSON may be longer, and is 
 MAX_UNPACKED_BYTES = 200_000_000  # LiveCodeBench's largest tests have tens of millions
 MAX_LEVELS = 100  # of an expected value
 PACKED = re.compile(r"e[AFJN][A-Za-z0-9+/]{8,}={0,2}")  # base64 of a zlib stream has one of four headers
-
+# Opcodes in the pickle of a string that are not the string, and how many are read. It has at most five.
 PASSIVE_CODES, MAX_CODES = ("PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "STOP"), 6
-"""Opcodes in the pickle of a string that are not the string, and how many are read. It has at most five."""
-
 CHECKER_COLUMNS = ("checker", "generated_checker")  # columns with a program that judges outputs. It is not run.
-
+# Columns that belong to a column with tests, if a dataset has them next to it.
 COMPANION_COLUMNS = (*"entry_point fn_name test_setup_code test_imports language metadata".split(), *CHECKER_COLUMNS)
-"""Columns that belong to a column with tests, if a dataset has them next to it."""
 
+# Names under which a dict has the tests themselves. MBPP+ has more tests in `test` than in `test_list`.
 CONTAINERS = (
     "verification_info test_cases input_output unit_tests reward_model ground_truth official_tests tests test test_list"
 ).split()
-"""Names under which a dict has the tests themselves. MBPP+ has more tests in `test` than in `test_list`."""
 
+# Names under which a dict has parts of the tests. All of them count.
 PARTS = ("public_test_cases", "private_test_cases", "public_tests", "private_tests", "generated_tests")
-"""Names under which a dict has parts of the tests. All of them count."""
 
 
 def parse_column(value: Any) -> Any:

@@ -19,26 +19,23 @@ from .inside.program import NODES, PACKAGES, PRELUDES
 MAX_TEST_CHARS = 1_000_000  # longer ones take seconds to parse
 FIXTURES = ("self", "cls", "capsys")  # next to fixtures and parameters of the tests themselves
 
+# Attributes by which tests look at warnings and logs, which stay in the process that writes them.
 UNSEEN = frozenset(
     "assertWarns assertWarnsRegex assertLogs assertNoLogs warns deprecated_call catch_warnings simplefilter".split()
 )
-"""Attributes by which tests look at warnings and logs, which stay in the process that writes them."""
 
 RUNNING = ("eval", "exec", "compile", "__import__")
 RUNNING_MODULES = ("pickle", "marshal", "dill", "shelve", "doctest", "runpy")  # and functions that run texts
 PATCHING = ("monkeypatch", "mocker")  # fixtures that replace parts of the program
-
 ENTRY_POINT = re.compile(r"[^\W\d]\w*(\(\))?(\.[^\W\d]\w*(\(\))?)*")
-
 GUARDED = {*vars(builtins), *PRELUDES["tests"]}  # a program may define them, but tests do not get these
 
+# Those of them that are classes. A class of which tests use an attribute that it lacks is one of the program.
 GUARDED_CLASSES = {
     name: get_origin(one) or one for name, one in PRELUDES["tests"].items() if name[0].isupper() and name not in NODES
 }
-"""Those of them that are classes. A class of which tests use an attribute that it lacks is one of the program."""
 
 LIBRARY = {*PACKAGES, *sys.stdlib_module_names}  # modules that tests may mean without an import of theirs
-
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 
 

@@ -8,7 +8,6 @@ import numpy as np
 
 
 GroupKind: TypeAlias = Literal["live", "solved", "failed", "flat", "unscored"]
-
 DeadBy: TypeAlias = Literal["total", "outcome", "each"]  # the scores that must be equal in a dead group
 DEFAULT_TOLERANCE = 1e-6  # of the rewards in a dead group; rounding of float32 sums near 1 is smaller
 

@@ -227,11 +227,11 @@ CHECKS: dict[str, Callable[[Any], bool]] = {
     "weights": lambda value: is_dict(value) and all(map(is_number, value.values())),
 }  # fmt: skip
 
+# Checks of one value in the fields with a list that has one value for each completion.
 ROWS: dict[str, Callable[[Any], bool]] = {
     "total": is_score, "advantages": is_score, "lengths": is_count, "truncated": is_score, "completions": is_prompt,
     "completion_ids": is_anything,
 }  # fmt: skip
-"""Checks of one value in the fields with a list that has one value for each completion."""
 
 
 def is_record(value: Any) -> bool:

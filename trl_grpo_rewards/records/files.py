@@ -22,14 +22,13 @@ from .fields import is_record, tabulate, unpack_ids
 FOLDER = "groups"  # folder of the records, in the output directory of the run
 MAX_FILE_SIZE = 128 << 20  # bytes at which the next file is started, so that no file is too large to handle
 
+# Start of a line. It is enough to see whether the record is superseded, so only other records are parsed in full.
 RECORD_START = re.compile(
     rb'\{"run": (\d{1,9}), "step": (\d{1,18}), "group": (\d{1,18}), (?:"first_step": (\d{1,18}), )?'
 )
-"""Start of a line. It is enough to see whether the record is superseded, so only other records are parsed in full."""
 
 FILE_NAME = re.compile(r"(\d{4,})-\d{4,}\.jsonl")  # the run and the part; other files are ignored
 MAX_NAMED = 3  # maximum number of lines that a warning names
-
 logger = logging.getLogger(__name__)
 
 

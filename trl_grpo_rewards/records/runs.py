@@ -17,7 +17,6 @@ from .files import FOLDER, Group, append_lines, list_parts, read_groups, report_
 
 
 logger = logging.getLogger(__name__)
-
 RUN_FILE = "run.json"  # name of the file in the output directory of a run
 TABLES = "completions"  # name of the folder in the output directory in which TRL's trainer writes its tables
 MAX_RUN_SIZE = 64 << 20  # largest size of the file that is read, in bytes
@@ -103,8 +102,8 @@ def sum_tokens(log: Iterable[dict[str, Any]]) -> list[float]:
     return [] if not sums[3] > 0 else (sums[:3] / sums[3]).tolist()
 
 
+# Facts and options that differ between any two runs, and facts that are options as well.
 HIDDEN_DIFFERENCES = ("Started", "Learning rate", "Seed", "output_dir", "run_name", "logging_dir", "hub_model_id")
-"""Facts and options that differ between any two runs, and facts that are options as well."""
 
 
 def list_differences(runs: Sequence[dict[str, Any]]) -> list[tuple[str, list[str]]]:

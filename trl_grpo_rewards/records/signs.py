@@ -14,9 +14,8 @@ from .fields import is_number
 
 
 MIN_POINTS = 10  # values of a series that has a trend
-
+# Names that only an evaluation has. They begin with `eval`, with `eval_` and the dataset, or with another word.
 EVALUATION = (re.compile("(?!train_)(.+)_runtime"), re.compile("(eval.*)_reward"))
-"""Names that only an evaluation has. They begin with `eval`, with `eval_` and the dataset, or with another word."""
 
 OUTCOMES = re.compile(
     "accura|answer|boxed|code|correct|exact|math|outcome|pass|right|solv|succe|valid|verif", re.IGNORECASE

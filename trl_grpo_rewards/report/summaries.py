@@ -23,8 +23,8 @@ from .training_log import compare_held_out, describe_progress, measure_time, sel
 from .trends import GROUP_OUTCOMES, PASS_BANDS, PromptHistories, Ranges, RunStatistics, build_heatmap
 
 
+# What makes TRL's trainer, or this one, write group records.
 LINES = ("from trl_grpo_rewards import FilteredGRPOTrainer as GRPOTrainer", "group_records=True")
-"""What makes TRL's trainer, or this one, write group records."""
 
 
 class Summary:

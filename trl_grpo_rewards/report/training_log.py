@@ -18,13 +18,13 @@ CURVES = (  # names in the log that the page draws, unless they are always 0 or 
 SIZE = ("runtime", "samples_per_second")  # names in an evaluation whose product is its number of problems
 LONG = 1000.0  # seconds of an evaluation above which this is not exact: a log rounds to 0.001
 
+# Names in the log that are compared before and after training, and their titles. A reward has its own name.
 TITLES = {
     "reward": "total reward",
     "groups/solved": "solved groups",
     "groups/dead": "dead groups",
     "completions/mean_length": "tokens per completion",
 }
-"""Names in the log that are compared before and after training, and their titles. A reward has its own name."""
 
 ROUNDING = 1e-6  # error of a number of steps that is computed from a logged epoch
 

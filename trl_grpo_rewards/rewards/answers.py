@@ -20,8 +20,6 @@ from ..verify.verification import find_letter, is_restated, verify_pairs
 
 
 __all__ = ["answer", "boxed", "choice", "exact", "json_fields"]
-
-
 Units = Literal["may_omit", "ignore", "must_match"]
 Tolerance: TypeAlias = Annotated[float, Ge(0)] | None
 
@@ -239,7 +237,6 @@ def choice(completion: str, solution: Any, *, letters: str = "ABCDE") -> Score:
 
 
 MISSING = object()
-
 VALID = 0.1  # what `json_fields(partial=True)` pays for an object without a right field
 
 

@@ -13,10 +13,7 @@ from ..traits import Findings
 
 
 __all__ = ["instructions"]
-
 SHOWN_REASONS = 5  # largest number of reasons why rows cannot be read that a check shows
-
-
 Row: TypeAlias = list[Constraint] | UnreadableConstraint  # or the reason why they cannot be read
 
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from jsonschema_rs import Validator
 
 __all__ = ["json_text", "script", "tags"]
-
-
 TAG_NAME = re.compile(r"[\w.-]+")
 
 

@@ -12,8 +12,6 @@ from ..traits import Form
 
 
 __all__ = ["cosine", "length", "overlong", "shortest", "truncated"]
-
-
 Unit = Literal["tokens", "words", "chars"]
 
 

@@ -17,8 +17,6 @@ from ..traits import Form
 
 
 __all__ = ["citations", "keywords", "pattern"]
-
-
 logger = logging.getLogger(__name__)
 
 

@@ -30,23 +30,21 @@ from ..traits import Findings, Form
 
 
 __all__ = ["code"]
-
 logger = logging.getLogger(__name__)
-
 Key: TypeAlias = tuple[str, bytes]  # a program, and the mark of its tests
 Outcome: TypeAlias = ProgramVerdict | SandboxFailed | UnreadableTests  # how a program did, or why nobody knows
 OWN = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")  # a back end of the user, as `module:Class`
-
 ADVICE = "Check that the back end works, with `trl-grpo-rewards check`, and resume the run, or raise max_failures."
 
+# Metrics of the ways in which programs fail.
 METRICS: dict[str, Status] = {
     "timeouts": "timed_out",
     "crashes": "crashed",
     "refusals": "refused",
     "floods": "flooded",
 }
-"""Metrics of the ways in which programs fail."""
 
+# Programs that solve nothing. Those of [`~trl_grpo_rewards.programs.examination`] depend on the tests.
 WORTHLESS = {
     "an empty program": "",
     "a program that ends": "import os\nos._exit(0)\n",
@@ -54,7 +52,6 @@ WORTHLESS = {
     "a program that echoes": "import sys\nprint(sys.stdin.read())\n",
     "a comment with a promise": "# All tests pass.\nprint('OK')\n",
 }
-"""Programs that solve nothing. Those of [`~trl_grpo_rewards.programs.examination`] depend on the tests."""
 
 
 def check_code(backend: str, python: str | None, packages: tuple[str, ...]) -> None:

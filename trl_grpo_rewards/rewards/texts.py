@@ -14,8 +14,6 @@ from .lengths import Unit, split_units
 
 
 __all__ = ["distinct", "overlap", "repetition"]
-
-
 ALPHANUMERIC = re.compile(r"\w+")
 
 

@@ -12,7 +12,6 @@ from typing import TypeAlias
 
 
 Numbers: TypeAlias = dict[str, tuple[int | None, int | None]]
-
 AUDIT_ARCHES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # how the kernel names it; 32-bit calls differ
 
 ALLOWED: Numbers = {  # calls that are allowed with any arguments
@@ -47,18 +46,16 @@ TESTED: Numbers = {  # calls whose arguments decide
 
 LOAD, JUMP_EQUAL, JUMP_SET, MASK, RETURN = 0x20, 0x15, 0x45, 0x54, 0x06  # operations of the packet filter
 KILL, ALLOW, FAIL = 0x80000000, 0x7FFF0000, 0x00050000  # KILL sends SIGSYS; FAIL is added to the error
-
+# Verdicts that do not run the call. `PRETEND` reports success.
 PRETEND, EPERM, ENOENT, EINVAL, ENOTTY, ENOSYS = FAIL, FAIL + 1, FAIL + 2, FAIL + 22, FAIL + 25, FAIL + 38
-"""Verdicts that do not run the call. `PRETEND` reports success."""
-
 OWN_PID = 0x7FFFFFFF  # a number that no process can have. It is replaced with that of the process.
-
 RLIMIT_STACK, SIGKILL, AF_UNIX, SOCK_STREAM = 3, 9, 1, 1
 THREAD_FLAGS = (0x3D0F00, 0x7D0F00)  # the flags with which glibc and musl start a thread
 WRITE_FLAGS = 0o3 | 0o100 | 0o1000 | 0o10000000 | 0o20000000  # writing, O_CREAT, O_TRUNC, O_PATH, O_TMPFILE
 SOCKET_TYPE_MASK = 0xFFFF_FFFF ^ (0o2000000 | 0o4000)  # all bits but SOCK_CLOEXEC and SOCK_NONBLOCK
 RISKY_MESSAGES = 0xFFFF_FFFF ^ 0x4000  # all but MSG_NOSIGNAL; MSG_OOB on local sockets has had faults
 
+# Calls that are allowed with some values: the argument, the values, the verdict on others, and a mask if there is one.
 VALUES: dict[str, tuple[int, tuple[int, ...], int, int]] = {
     # F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC; F_SETOWN and F_SETSIG could kill other processes
     "fcntl": (1, (0, 1, 2, 3, 4, 1030), EPERM, 0),
@@ -73,7 +70,6 @@ VALUES: dict[str, tuple[int, tuple[int, ...], int, int]] = {
     "futex": (1, (0, 1, 3, 4, 5, 9, 10), EPERM, 0x7F),
     "clone": (0, THREAD_FLAGS, EPERM, 0),
 }
-"""Calls that are allowed with some values: the argument, the values, the verdict on others, and a mask if there is one."""
 
 
 def find_call_numbers(calls: Numbers, machine: str) -> dict[str, int]:

@@ -27,12 +27,9 @@ from .filters import AUDIT_ARCHES, build_filter
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
 SECCOMP_MODE_FILTER = 2
 SECCOMP_ACTION_AVAILABLE = 2  # the operation of `seccomp` that asks for a verdict
-
+# Numbers of the calls that enter the jail and have no function in the C library.
 SYSTEM_CALLS = {"x86_64": {"capset": 126, "seccomp": 317}, "aarch64": {"capset": 91, "seccomp": 277}}
-"""Numbers of the calls that enter the jail and have no function in the C library."""
-
 CAPABILITY_VERSION = 0x20080522
-
 LANDLOCK, SECCOMP = "Landlock", "seccomp filters that can kill a process"  # names of layers
 STACK_BYTES = 64 << 20  # limit of the stack, which deep recursion in C needs
 MAX_FILES = 32  # number of files that a program may have open
@@ -49,13 +46,10 @@ REASONS = {  # what the errors of the kernel mean for a layer of the jail
 }
 
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # calls of Landlock, the same on all machines
-
 READ_FILE, READ_DIR = 1 << 2, 1 << 3
-
 ACCESS_BITS = {1: 13, 2: 14, 3: 15, 5: 16}  # rights that each version of Landlock introduced; all are taken away
 NETWORK_VERSION, SCOPE_VERSION = 4, 6  # they also take away TCP, and signals to processes outside
 UNREADABLE = {"site-packages", "dist-packages", "test"}  # packages may contain data sets with their tests
-
 libc = ctypes.CDLL(None, use_errno=True)
 
 

@@ -29,6 +29,8 @@ START_SECONDS = 60.0  # time limit for the start of a worker, in seconds of wall
 GRACE_SECONDS = 10.0  # time that a worker has to report a run after its deadline, in seconds of wall time
 ERROR_BYTES = 4000  # size of the end of standard error that is kept
 
+# The program of a worker. It does not import the package, whose modules would cost memory. What `threading` does in
+# each fork is left out: it takes a third of the time of a fork, and a worker has no threads to forget.
 START = """
 import os, sys
 register, os.register_at_fork = os.register_at_fork, lambda **hooks: None
@@ -38,14 +40,11 @@ sys.path.insert(0, sys.argv.pop(1))
 from sandbox.worker import main
 main()
 """
-"""The program of a worker. It does not import the package, whose modules would cost memory. What `threading` does in each
-fork is left out: it takes a third of the time of a fork, and a worker has no threads to forget."""
 
 OPTIONS = ("-S", "-s", "-P", "-B", "-X", "utf8")  # no site-packages, no bytecode, streams in UTF-8
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "MALLOC_ARENA_MAX": "1"}  # the same order of sets in every run
 INHERITED = ("LD_LIBRARY_PATH",)  # variables that are passed on, because the interpreter may need them to start
 ATTEMPTS = 3  # how often a program is tried if its worker dies, which the program cannot cause
-
 logger = logging.getLogger(__name__)
 
 

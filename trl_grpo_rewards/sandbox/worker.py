@@ -43,11 +43,8 @@ ENVIRONMENT = {"HOME": "/", "USER": "user", "OMP_NUM_THREADS": "1"}  # threads o
 TRIAL = Limits(seconds=10.0, output_bytes=1 << 20)  # of a worker's first program, which enters the jail
 SLICE_SECONDS = 0.02  # interval between looks at a running program, in seconds
 MAX_THREADS = 64  # number of threads that a program may have at the same time
-
 PROGRAM_NAME = "program.py"
-
 ENTERED = b"1"  # from a process in the jail; one that is not tells which layer failed and why
-
 OPEN = open
 STREAMS = ["/dev/stdin", "/dev/stdout", "/dev/stderr"]  # names that programs give to their descriptors 0 to 2
 
@@ -59,6 +56,7 @@ PRELOADED = (  # modules that programs often import
 UNIMPORTED, SHALLOW = {"antigravity"}, {"idlelib", "turtledemo"}  # modules that open a browser or a window
 DEPTH = 3  # how deep modules of the library are nested that a program can import where it cannot open files
 
+# The first program of each worker. It writes which extension modules need files that the jail hides.
 FIND_UNLOADABLE = b"""
 import ctypes, glob, sys
 for path in (path for folder in sys.path for path in glob.glob(folder + "/*.so")):
@@ -67,7 +65,6 @@ for path in (path for folder in sys.path for path in glob.glob(folder + "/*.so")
     except OSError:
         print(path)
 """
-"""The first program of each worker. It writes which extension modules need files that the jail hides."""
 
 
 def main() -> None:

@@ -17,17 +17,15 @@ from ..texts import parse_finite, read_json, reject_duplicates
 OPENING, CLOSING = "<tool_call>", "</tool_call>"  # tags around a call in a text
 MAX_TAGS = 1000  # in a text behind which a call is read; others count as calls that cannot be read
 
+# Calls between the tags that are no JSON: the name and the arguments, the end of an argument, and its name and text.
 SYNTAXES = (
     (r"<function=([^<>\s]+)>(.*)</function>", "</parameter>", r"\s*<parameter=([^<>\s]+)>\n?(.*?)\n?"),  # Qwen3-Coder
     (r"([\w.-]+)\s*((?:<arg_key>.*)?)", "</arg_value>", r"\s*<arg_key>(.*?)</arg_key>\s*<arg_value>(.*)"),  # GLM
 )
-"""Calls between the tags that are no JSON: the name and the arguments, the end of an argument, and its name and text."""
 
 RESULT = re.compile(r"<tool_response>.*?(?:</tool_response>|\Z)", re.DOTALL)  # in the text of a conversation
-
+# The beginning of a result that is an error: a dict with the single key `error`, as TRL writes it, or such JSON.
 ERROR = re.compile(r"""\s*\{\s*(['"])error\1\s*:(?!\s*(?:null|None|false|False)\s*[,}])""")
-"""The beginning of a result that is an error: a dict with the single key `error`, as TRL writes it, or such JSON."""
-
 ANSWER_START = re.compile(r"\\f?box(?:ed)?\s*\{|<answer>")
 DECODER = json.JSONDecoder(object_pairs_hook=reject_duplicates, parse_constant=parse_finite, parse_float=parse_finite)
 
@@ -245,7 +243,6 @@ Comparison: TypeAlias = Literal["exact", "number", "text", "set", "ignore"]  # o
 EVERY = "*"  # stands for all arguments that are not named, in a mapping from arguments to comparisons
 MAX_SIMILAR = 100  # largest number of calls that are paired with expected ones. Others count as excess.
 MAX_LEVELS = 100  # nesting depth of values that are compared; Python has a limit of its own
-
 MARKS = re.compile(r"[ ,./\-_*^]")
 
 

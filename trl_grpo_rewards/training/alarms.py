@@ -16,7 +16,6 @@ from .groups import ScoredGroups
 
 
 logger = logging.getLogger(__name__)
-
 MAX_STEPS = 200  # number of the latest steps that alarms look at. The report looks at all of them.
 HOPELESS = ("dead", "not_finite", "held_out_fall")  # the rules whose warnings end a run
 

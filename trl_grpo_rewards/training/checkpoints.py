@@ -19,7 +19,6 @@ from .config import FilteredGRPOConfig, Unnamed, choose_metric
 
 
 logger = logging.getLogger(__name__)
-
 KEPT = ("Rewards", "Model", "Dataset", "Learning rate", "Seed")  # facts that a resumed run should not change
 OWN_METRICS = ("entropy", "epoch", "kl", "loss", "reward", "runtime")  # TRL's metrics that are named by one word
 LIBRARIES = ("transformers", "trl", "trl_grpo_rewards")  # whose callbacks and trainers log no other metric of one word

@@ -36,31 +36,23 @@ from .trl_members import replace_members, utils
 
 
 logger = logging.getLogger(__name__)
-
 SEPARATE = "The prompt of a group is computed for each of its completions: {}."
-
 Logps: TypeAlias = tuple[Tensor, Tensor | None, Tensor | None]  # of tokens, their entropies, load-balancing loss
-
+# Arguments of TRL's `_get_per_token_logps_and_entropies` after the model, which Unsloth passes by position.
 LOGPS_ARGUMENTS = ("input_ids", "attention_mask", "logits_to_keep", "batch_size", "compute_entropy")
-"""Arguments of TRL's `_get_per_token_logps_and_entropies` after the model, which Unsloth passes by position."""
-
 REPLICATED = {DistributedType.NO, DistributedType.MULTI_CPU, DistributedType.MULTI_GPU}  # one rank can run alone
 TRIED_ROWS = 4  # number of rows with which a run tries whether they can share tokens
 MOST = 1e-4  # difference of a log-probability if rows share tokens; 28 families differ by at most 2e-6 in float32
-
+# Or what three more columns of padding change, times the first number, if that is at most the second one in bf16, or
+# the third one in float32, which may be that of tensor cores.
 MOST_ROUNDED = 4, 0.2, 0.01
-"""Or what three more columns of padding change, times the first number, if that is at most the second one in bf16, or the
-third one in float32, which may be that of tensor cores."""
-
-
+# Numbers of tokens, each counted once for every pass over it: the different ones of live rows; those that are
+# computed, with padding; those of TRL's batches, which are as wide as the longest row; and those of dead rows among
+# the latter.
 TOKENS = ("needed", "computed", "padded", "skipped")
-"""Numbers of tokens, each counted once for every pass over it: the different ones of live rows; those that are computed, with
-padding; those of TRL's batches, which are as wide as the longest row; and those of dead rows among the latter."""
-
 OF_TOKENS = ("entropy", "kl")
+# Means over tokens, or over sequences if TRL has one ratio for each of them.
 OF_RATIOS = ("clip_ratio/low_mean", "clip_ratio/high_mean", "clip_ratio/region_mean", "cispo_clip_ratio")
-"""Means over tokens, or over sequences if TRL has one ratio for each of them."""
-
 OF_SEQUENCES = ("vespo/phi_seq_mean",)
 OF_BATCHES = ("policy_loss", "aux_loss")
 

@@ -99,12 +99,12 @@ def plan_micro_batches(sizes: list[Size], max_tokens: int, max_batches: int, max
             max_tokens += max_tokens // 8 + 1
 
 
+# Orders in which rows are split. In the second one, the rows of a group, which share a prompt, are together.
 ORDERS: tuple[Callable[[Size], tuple[int, int]], ...] = (
     lambda size: (-size.total, size.prompt),
     lambda size: (-size.prompt, -size.completion),
     lambda size: (-size.completion, -size.prompt),
 )
-"""Orders in which rows are split. In the second one, the rows of a group, which share a prompt, are together."""
 
 
 def count_padded(sizes: list[Size], plan: list[list[int]]) -> int:

@@ -25,10 +25,8 @@ from .groups import Generation
 
 
 logger = logging.getLogger(__name__)
-
+# Packages whose versions a description contains.
 PACKAGES = ("trl_grpo_rewards", "trl", "transformers", "torch", "datasets", "accelerate")
-"""Packages whose versions a description contains."""
-
 VERSION = 2  # from 2 on, the log counts a prompt that its group needs once, and before once for each row
 SECRET = re.compile(r"(^|_)(token|key|password|secret)$", re.IGNORECASE)  # TRL hides only its own options
 

@@ -11,10 +11,10 @@ from .trl_members import utils
 
 TensorBatch = dict[str, Any]
 TensorRow = dict[str, Any]
-
 PAD_TOKEN_ID = None  # placeholder for the id of the padding token, which depends on the tokenizer
 PROMPT_WIDE = {"prompt_ids": PAD_TOKEN_ID, "prompt_mask": 0}  # (rows, prompt tokens), padded on the left
 
+# Tensors of shape (rows, completion tokens), padded on the right. A ratio per sequence has the shape (rows, 1).
 COMPLETION_WIDE = {
     "completion_ids": PAD_TOKEN_ID,
     "completion_mask": 0,
@@ -24,7 +24,6 @@ COMPLETION_WIDE = {
     "sampling_per_token_logps": 0.0,
     "importance_sampling_ratio": 1.0,
 }
-"""Tensors of shape (rows, completion tokens), padded on the right. A ratio per sequence has the shape (rows, 1)."""
 
 BOTH_WIDE = {"token_type_ids": 0, "mm_token_type_ids": 0}  # (rows, all tokens), padded on both sides
 
@@ -40,7 +39,6 @@ IMAGES = {  # tensors with one entry per image, tile or patch, or with one entry
 IMAGE_COUNTS = ("num_images", "num_tiles")  # lists with one number per row
 PER_ROW = ("advantages", "live", "prompt_width")  # advantages may be of tokens; `prompt_width` is that of TRL
 WHOLE_BATCH = ("num_items_in_batch",)  # values of the whole generation batch, the same in every part of it
-
 KNOWN_KEYS = {*PROMPT_WIDE, *COMPLETION_WIDE, *BOTH_WIDE, *IMAGES, *IMAGE_COUNTS, *PER_ROW, *WHOLE_BATCH}
 
 

@@ -22,8 +22,6 @@ KINDS = ("full_attention", "sliding_attention")  # kinds of layers whose masks a
 LONGEST = 8192  # tokens of rows that share; a mask has their square, unless it is one of blocks
 BLOCK = 128  # tokens on each side of a block; on a GPU, sequences have a multiple, since new shapes take time
 SEQUENCE = 8  # one more sequence is worth it if it saves more than this number of tokens
-
-
 SCALED_BY_LENGTH = ("dynamic", "longrope")  # rotary embeddings that depend on the largest position
 
 

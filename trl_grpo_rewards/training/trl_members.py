@@ -13,7 +13,6 @@ from typing import Any
 
 
 logger = logging.getLogger(__name__)
-
 NEWEST_TESTED = (1, 16)  # minor version of TRL that this package was tested with; README has all
 
 REMEDY = (
@@ -37,14 +36,12 @@ CALLED = {  # methods of `GRPOTrainer` that this package calls or replaces for a
     "_generate": "prompts",
 }
 
-PARTS = {
+PARTS = {  # methods of `GRPOTrainer` that a subclass may change, and the part of the training that each decides
     "_generate_and_score_completions": "advantages",
     "_calculate_rewards": "rewards",
     "_get_per_token_logps_and_entropies": "passes",
 }
 PARTS |= dict.fromkeys(("_compute_loss", "_prepare_inputs", "compute_loss"), "loss")
-"""Methods of `GRPOTrainer` that a subclass may change, and the part of the training that each decides."""
-
 ANY = "..."
 
 ATTRIBUTES = tuple(  # attributes of a `GRPOTrainer` that this package reads or sets

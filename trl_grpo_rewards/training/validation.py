@@ -28,7 +28,6 @@ from .trl_members import utils
 
 
 logger = logging.getLogger(__name__)
-
 SAMPLED_ROWS = 64  # whose solutions are read before the model loads, which takes about 0.01 s
 
 

@@ -16,7 +16,6 @@ from subprocess import DEVNULL, PIPE, Popen
 
 
 SECONDS = 2.0  # time limit of a question. Nearly all take less than half a second.
-
 REPLIES = {b"true\n": True, b"false\n": False}
 LOCK = threading.Lock()
 PROCESS: Popen[bytes] | None = None

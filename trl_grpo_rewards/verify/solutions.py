@@ -75,11 +75,8 @@ def read_gold_text(gold: str) -> str | None:
 
 
 FIRST_NUMBERS = re.compile(r"\d+(?:\.\d+)?")
-
 MAX_WORDS = 6  # largest number of words of a solution that a model is expected to repeat word for word
-
 VERBS = {"is", "are", "was", "were", "has", "have", "had", "can", "must", "should", "will", "does"}
-
 KINDS: tuple[Kind, ...] = ("whole", "several", "in part", "not at all")
 
 

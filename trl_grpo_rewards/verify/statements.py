@@ -33,7 +33,6 @@ VALUE = re.compile(
     r"(?:[\d$\\√π]|[A-Za-z](?!\w))"
 )
 CHECKED = re.compile(r"(?i)\b(?:check|verify|confirm|test)\w* (?:\w+ )?$")  # an answer that is only tried out
-
 TAG_END = re.compile(r"(?i)</(answer|solution)>")
 MARKUP = re.compile(  # tags of HTML, what is struck out, and marks of bold type
     r"(?i)</?(?:b|i|u|em|strong|p|br|span)(?: [^<>]{0,40})?/?>|~~(?=\S)[^~\n]{1,80}~~"
@@ -41,9 +40,8 @@ MARKUP = re.compile(  # tags of HTML, what is struck out, and marks of bold type
 )
 
 MARKS = ' \t\n*_"“”„«»「」.…।。！？✓✔✅☑\ufe0f' + "".join(map(chr, range(0x1F300, 0x1FB00)))
+# Other marks after an answer, which do not belong to it.
 CLOSING = re.compile(r"(?:(?<=[*_.”\"\]])!|(?<=[^\W\d_][^\W\d_]|'s)[!?]+|\s[:;]-?[)D])$")
-"""Other marks after an answer, which do not belong to it."""
-
 QUOTED = re.compile(r"""["'“„«「‘`]([^"“”«»\n]+?)["'”“»」’`](?:[.!?]+(?:\s|$)|\n|$)""")
 FILLER = r"(?:[\s$*}]|\\[,;:! ()\[\]]|\\q?quad){0,12}"
 OTHERWISE = "also|else|even|perhaps|maybe|possibly|alternatively|otherwise|either|again|both"
@@ -53,12 +51,13 @@ WORDS = (
 )
 TEXT = r"(?:\\(?:text|mbox)\{\s?)?"
 NUMBER = re.compile(r"[*_]{0,3}[-+]?\\?[$€£]?\d+(?:,\d{3})*(?:\.\d+)?%?(?: [A-Za-z]{2,12}){0,2}[*_]{0,3}")
+# What begins a remark after a number: a dash, a colon, a bracket, a comma with words, or a `!` that is not a
+# factorial.
 REMARK = re.compile(
     r"(?:(?<=[2-9]\d)|(?<=1[3-9])|(?<=\d\d\d)|(?<=\.\d))\s?!+(?:$|\s[A-Z][a-z])"
     r"|\s?[—–]\s|:\s(?!\d+\s*(?:$|[:.]))|\s-\s(?=[A-Za-z])|\s\((?!\s?(?:[A-Za-z]\b|mod\b|base\b))"
     r"|,\s(?=[A-Za-z]{2})(?!\w+\s?[=<>(:])"
 )
-"""What begins a remark after a number: a dash, a colon, a bracket, a comma with words, or a `!` that is not a factorial."""
 
 HEDGE = re.compile(rf"(?i)\b(?:{OTHERWISE}|or|not|nor|but|minus|plus|times|over|more|less|fewer|to)\b")
 BETWEEN_BOXES = re.compile(  # what is between two boxes of one list: a comma, or a few words and then "and" or "or"
@@ -71,26 +70,21 @@ BRACE = re.compile(r"\\.|[{}]", re.DOTALL)  # a brace after a backslash does not
 PLAIN_BRACES = re.compile(r"\{([^{}\\]*)\}")
 NAME = r"(?: (?:(?:and|of|the|de|van|von) )?[A-Z\d][\w'’-]*\.?){1,4}"
 INITIALS = rf"(?:[A-Z]\.){{1,4}}(?={NAME}(?:$|[\n.!?,;]| \()| [a-z]{{3,}}(?:$|\.(?:\s|$)))"
+# A sentence to its end. A period after initials or a short word with a capital, before a name or number that ends the
+# sentence, does not end it: "J. S. Bach", "Mt. Everest", "No. 7".
 SENTENCE = re.compile(
     rf"(?s:[^A-Z.!?。।！？\n]+|(?<!\d )\b(?:{INITIALS}|[A-Z][a-z]{{1,3}}\.(?={NAME}(?:$|[\n.!?])))"
     r"|(?!\.(?:\s|$)|(?<=[^\W\d_][^\W\d_])[!?](?:\s|$)|[。।！？\n]).)*"
 )
-"""
-A sentence to its end. A period after initials or a short word with a capital, before a name or number that ends the
-sentence, does not end it: "J. S. Bach", "Mt. Everest", "No. 7".
-"""
 
 ASIDE = re.compile(r",? (?:because|since)\b|, (?:so|which|as|that|where|i\.e)\b")
 MATHEMATICS = re.compile(r"\$\$(.+?)\$\$|\$((?:[^$\\\n]|\\.)+)\$(?!\d)|\\\((.+?)\\\)")
 AFTER_MATHEMATICS = re.compile(r"[,;] (?!or\b|and\b)[A-Za-z]|as\b|because\b|since\b")
 TWO_WORDS = re.compile(r"[A-Za-z]{2,} [A-Za-z]{2,}")
-
 MAX_EMPTY_BOXES = 3  # largest number of empty boxes after the answer that are taken for remarks on the form
-
 MAX_NAMED_CHARS = 100
 MAX_JOINED_BOXES = 20
 MAX_STATEMENT_CHARS = 10_000  # maximum length of a statement, in characters. The rest of a longer one is ignored.
-
 BoxChoice = Literal["last", "only", "first"]
 
 

@@ -21,11 +21,9 @@ INTEGER = re.compile(r"[+-]?\d{1,4300}")  # Python does not read longer ones
 BRACED = re.compile(r"\{(\w)\}")  # `x^{2}` is `x^2`
 BESIDE = re.compile(r"(?:(?<![_^\d])\d+|\\circ)\s+\d+(?!\d*/)")  # math-verify adds them; mixed numbers are none
 TIGHT = re.compile(r"\d+(?:,\d+)+|\d+(?: \d+)+")  # integers with separators, as in `16,191`
-
 OPERATION = re.compile(r"\w[-+*/^!\\(]|\\[a-z]")
-
+# A letter, also with words after it, but without operations.
 CHOICE = re.compile(r"(?:(?i:option|choice|answer):? ?)?[(\[]?[A-Ja-j](?:[)\].:(,\s][^-+*/^=<>_\\!|]*)?")
-"""A letter, also with words after it, but without operations."""
 
 
 def is_readable(gold: str) -> bool:

@@ -13,13 +13,12 @@ from .sets import BUILDERS, CASES, INTERVALS, SETS
 from .texts import CHOICES, TEXTS
 
 
+# The kinds, in the order in which they decide whether two values are equal: kinds that hold values of others come
+# first.
 KINDS = (
     FAMILIES, CHOICES, DASHES, SETS, INTERVALS, BUILDERS, RELATIONS, QUANTITIES, QUANTITIES_IN_PARTS, MATRICES, NAMED_ITEMS,
     COLLECTIONS, CASES, RATIOS, BASED, TEXTS, FORMAL_OPERATIONS, EXPRESSIONS,
 )  # fmt: skip
-"""
-The kinds, in the order in which they decide whether two values are equal: kinds that hold values of others come first.
-"""
 
 
 def compare(gold: Value, answer: Value, rules: AnswerRules) -> bool | None:

@@ -25,7 +25,6 @@ IN_WORDS = {
     *"for all any every each some where is an a are be integer integers number numbers positive natural nonnegative with".split()
 }
 AROUND = {*"(){}^_$.,", "\\mathbb"}  # signs of a condition that mean nothing
-
 MAX_CONDITION = 24
 MAX_SHIFT = 10**6
 MAX_PARTS = 24  # largest number of families into which families with different steps are split, to have one step

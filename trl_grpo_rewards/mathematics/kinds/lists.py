@@ -34,7 +34,6 @@ JOINERS: dict[str, Literal["and", "or"]] = {"and": "and", "or": "or", "\\land": 
 AFTER_JOINERS = {"more", "less", "fewer", "greater", "so"}
 MAX_DOTS = 100
 SIGNED = re.compile(r" ?-number(?: -number)+")  # numbers with signs of their own, where `3 -4` is a difference
-
 INDIAN = re.compile(r"\d{1,2}(?:,\d\d)+,\d{3}")
 NUMBERINGS = (("i", "ii", "iii", "iv", "v"), ("1", "2", "3", "4", "5"), ("a", "b", "c", "d", "e"))
 LETTERS = "ABCDEFGHIJ"

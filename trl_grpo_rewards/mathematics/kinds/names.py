@@ -11,7 +11,6 @@ from .texts import Text
 
 UNKNOWNS = {Symbol(name) for name in "xytnmkspqr"}  # an absolute value of theirs is no length or modulus
 CALLED = {*"fghFGHP"}  # letters that are functions if a bracket follows. Other letters are factors.
-
 SET_OPERATIONS = {"\\cap", "\\cup", "\\setminus"}
 TRIGONOMETRIC = {"sin", "cos", "tan", "cot", "sec", "csc"}
 OF_CAPITALS = {Symbol("c"), Symbol("C"), Symbol("T"), Symbol("\\complement")}  # complement and transpose

@@ -22,9 +22,8 @@ from .texts import Text
 
 
 BASES = {**{"binary": 2, "octal": 8, "decimal": 10, "hexadecimal": 16, "hex": 16}, **NUMBERS}
+# Digits, also with letters among them: capitals, or small letters after a digit.
 DIGITS = re.compile(r"\d+|\d[\da-zA-Z]*[a-zA-Z][\da-zA-Z]*|[A-Z]{2,}|[A-Z]+\d[\dA-Z]*")
-"""Digits, also with letters among them: capitals, or small letters after a digit."""
-
 LARGEST = 36
 
 

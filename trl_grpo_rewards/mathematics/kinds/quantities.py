@@ -18,7 +18,6 @@ JOINING = {"\\cdot", ".", "*", "\\times", "-", "of", "and"}
 POWERS_BEFORE = {"square": 2, "sq": 2, "平方": 2, "cubic": 3, "cu": 3, "立方": 3}
 POWERS_AFTER = {"squared": 2, "cubed": 3}
 MAX_PARTS = 4  # parts of a quantity, such as degrees, minutes and seconds; more would take long
-
 PERCENT: Unit = (("%", 1),)
 DEGREES: Unit = (("°", 1),)
 AMBIGUOUS: set[Unit] = {(("kelvin", 1),), (("'", 1),), (("''", 1),)}  # may mean something else in an answer

@@ -28,7 +28,6 @@ ALL_NUMBERS = {("all", "real", "numbers"), ("all", "reals"), ("real", "numbers")
 ABOUT_NUMBERS = {*"real numbers reals x values of the".split()}
 NO_SOLUTION = ("no", "solution")
 PROBES = (-11.3, 1.7, 5.9)  # numbers at which an inequality is evaluated to see whether it is linear
-
 OTHERWISE = Symbol("otherwise")
 CONDITION_WORDS = {"if", "for", "when", "as", "where", "on", "whenever", "provided"}
 CONDITION_SIGNS = {"<", ">", "=", "\\le", "\\ge", "\\ne", "\\in"}

@@ -23,7 +23,6 @@ GIVEN = "solution"  # name of the module that the program is loaded as. Tests ma
 READ_END, WRITE_END = 3, 4  # file descriptors of the two pipes in each process
 MAX_MESSAGE = 8 << 20  # bytes, which is checked before the message is read
 ERROR_CHARS = 300  # of an error about a value that cannot cross
-
 ENCODE = json.JSONEncoder(separators=(",", ":")).encode
 
 

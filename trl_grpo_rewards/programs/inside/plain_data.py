@@ -121,6 +121,7 @@ def list_named_tuple(value: Any) -> "list[Any]":
 BUILT: "tuple[Any, ...]" = (complex, range, slice, Fraction, Decimal, PurePosixPath)
 BUILT += (datetime.timedelta, datetime.timezone, datetime.datetime, datetime.date, datetime.time)
 
+# Kinds that are built from what they contain: the type, the contents, and the function that builds one from them.
 FIXED: "dict[str, Any]" = {
     "frozenset": (frozenset, frozenset.__iter__, lambda *items: frozenset(items)),
     "bytes": (bytes, lambda one: [bytes.hex(one)], bytes.fromhex),
@@ -135,12 +136,10 @@ FIXED: "dict[str, Any]" = {
     "namedtuple": ((), list_named_tuple, make_named_tuple),
     "tuple": (tuple, tuple.__iter__, lambda *items: items),
 }
-"""Kinds that are built from what they contain: the type, the contents, and the function that builds one from them."""
 
 KINDS = {kind: name for name, (kind, *_) in [*MUTABLE.items(), *FIXED.items()]}
-
+# Everything that a value has which crosses as plain data.
 PLAIN_METHODS = {name for kind in (str, int, float, *filter(None, KINDS)) for name in dir(kind) if name[0] != "_"}
-"""Everything that a value has which crosses as plain data."""
 
 
 def is_plain_method(name: str, value: Any) -> bool:

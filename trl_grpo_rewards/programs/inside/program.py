@@ -90,10 +90,9 @@ def import_names(source: str) -> "dict[str, Any]":
     return {**scope, **NODES}
 
 
+# What stubs take for granted, what contest sites import before a function, and what tests take for granted: names that
+# a program has no reason to define.
 PRELUDES = {kind: import_names(f"{own}\nfrom typing import *\n{USUAL}") for kind, own in IMPORTS.items()}
-"""What stubs take for granted, what contest sites import before a function, and what tests take for granted: names that a
-program has no reason to define."""
-
 PACKAGES = {"np": "numpy", "pd": "pandas"}  # packages by the names that everybody gives them
 
 

@@ -27,23 +27,19 @@ from .plain_data import CannotCross, Violation, flatten_pairs, is_plain_method, 
 from .program_side import BINARY, OTHERS
 
 
+# Attributes with underscores that a program is asked for. Python looks for others where an object just passes.
 SHOWN_ATTRIBUTES = {*"__name__ __qualname__ __doc__ __module__ __annotations__ __dict__ __match_args__".split()}
-"""Attributes with underscores that a program is asked for. Python looks for others where an object just passes."""
-
 FIRST_PIECES, PIECE = 16, 64  # items of an iterator that are asked for one by one, and at once after that
-
 ARITHMETIC = {*BINARY} - {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__contains__"}
 ENDING = {"__exit__", "__aexit__"}
 OPENING = {"__enter__", "__iter__"}  # they usually return the object itself; tests call them by a statement
 READING = {"__len__", "__iter__", "__next__", "__getitem__"}  # special methods that do not change an object
-
+# Functions of the tests that the program may call. Other objects with `__call__` may have more than that.
 FUNCTIONS: "tuple[Any, ...]" = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial)
 FUNCTIONS += (types.MethodDescriptorType, types.MethodWrapperType)
 FUNCTIONS += (operator.itemgetter, operator.attrgetter, operator.methodcaller)
-"""Functions of the tests that the program may call. Other objects with `__call__` may have more than that."""
-
+# Errors by which tests of unittest are skipped or stopped.
 SKIPS = tuple(one for one in vars(unittest.case).values() if isinstance(one, type) and issubclass(one, Exception))
-"""Errors by which tests of unittest are skipped or stopped."""
 
 KNOWN = {  # objects that the tests have themselves where the program has the same ones
     origin: one
@@ -425,13 +421,13 @@ class TestsSide(Peer):
             raise Violation("a question about something that was not given to the program")
         return target
 
+    # Everything that the program may ask for: to call a function or to go on with an iterator that it was given, and
+    # to read a line of the standard input of the tests.
     operations = {
         "call": lambda self, own, count, *given: self.check_own(own)(*given[:count], **pair_up(given[count:])),
         "next": lambda self, own: next(self.check_own(own)),
         "readline": lambda self: sys.stdin.readline(),
     }
-    """Everything that the program may ask for: to call a function or to go on with an iterator that it was given, and to
-    read a line of the standard input of the tests."""
 
 
 def has_methods(kind: type) -> bool:
