@@ -111,12 +111,7 @@ def find_faults(
 def find_column_faults(
     dataset: Any, functions: Iterable[FunctionReward], *, needs_prompts: bool | None = None, is_complete: bool = True
 ) -> Iterator[ValueError]:
-    """
-    Yield the faults of the number of rows and of the names of columns.
-
-    Environments may give the prompts: if it is not known whether one does, only another name of their column is a fault.
-    Columns that a rollout function adds make the dataset incomplete.
-    """
+    """Yield the faults of the number of rows and of columns. Environments may give prompts, and rollouts add columns."""
     if hasattr(dataset, "__len__") and len(dataset) == 0:
         yield ValueError("The dataset must have at least one row; it is empty. Check how it was loaded or filtered.")
     if not (columns := getattr(dataset, "column_names", None)):  # a stream may not know them

@@ -70,11 +70,7 @@ REASONING_MARKS = (
 
 
 def strip_reasoning(text: str) -> str:
-    """
-    Return the text after the reasoning, or before it if nothing follows. A mark that is never closed hides the rest.
-
-    The reasoning may begin without a mark, because chat templates open it.
-    """
+    """Return the text after the reasoning, or before it if nothing follows. A mark that is never closed hides the rest."""
     if "<" not in text and "[" not in text:  # no mark, as in most texts
         return text
     for start, end in REASONING_MARKS:

@@ -197,11 +197,7 @@ class BeforeAndAfter(TrainerCallback):
             self.after = measure(self.trainer)
 
     def report(self, examples: int = 3) -> str:
-        """
-        Return a table of both evaluations, and the completions of a few problems before and after training.
-
-        A change is the mean difference on the same prompts, with its 95 % interval over the prompts.
-        """
+        """Return a table of both evaluations with changes on the same prompts, and completions of a few problems."""
         (before, old), (after, new) = self.before, self.after
         first, rows = f"step {self.first_step}" if self.first_step else "before", []
         for name in after:

@@ -1,5 +1,4 @@
-r"""
-Mathematics as values: a text such as `\frac12` becomes a value, and two values are compared.
+r"""Mathematics as values: a text such as `\frac12` becomes a value, and two values are compared.
 
 | step | modules |
 |---|---|

@@ -1,5 +1,4 @@
-r"""
-Whether two expressions have the same values, which is tried at points that are derived from the two expressions.
+r"""Whether two expressions have the same values, which is tried at points that are derived from the two expressions.
 
 An expression with arbitrary constants, such as `x^2 + C` or `C_1e^x + C_2e^{-x}`, is a family of functions. Two families are
 equal if their constants can be renamed one to one, or if both are linear in their constants and span the same functions.
@@ -22,13 +21,7 @@ POINTS, ENOUGH = 14, 4  # points at which two expressions are evaluated at most,
 
 
 def are_equal_expressions(one: Value, other: Value) -> bool | None:
-    """
-    Return whether two expressions have the same values, or None if that cannot be computed.
-
-    Rational numbers are compared exactly. Other expressions are evaluated at points that are derived from both. Only
-    points at which both are real count, unless one of them contains the imaginary unit or is real nowhere. For variables
-    that must be integers, such as in `(-1)^n`, integers are tried.
-    """
+    """Return whether two expressions have the same values, exactly or at points where both are real; None if not known."""
     exact = evaluate_exactly(one), evaluate_exactly(other)
     if exact[0] is not None and exact[1] is not None:
         return exact[0] == exact[1]
@@ -124,12 +117,7 @@ SIZES = ((0.1, 1.0), (0.1, 1.0), (1.6, 4.0), (1.6, 4.0), (0.1, 1.0), (4.0, 30.0)
 
 
 def draw_points(one: Value, other: Value, symbols: Sequence[str]) -> Iterator[dict[str, Numeric]]:
-    """
-    Yield points of every size and sign, the same ones for the same two expressions in either order.
-
-    The first four have all variables positive, all negative, and alternating signs, and increasing absolute values, so
-    that functions that are only equal for one order or one sign of the variables differ.
-    """
+    """Yield points of every size and sign, the same ones for the same two expressions in either order."""
     rng = make_seed(one, other)
     for number in range(POINTS):
         size = SIZES[number % len(SIZES)]

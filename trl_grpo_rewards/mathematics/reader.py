@@ -250,12 +250,7 @@ class Reader:
         return self.texts(start, end)
 
     def argument(self, whole_numbers: bool = False) -> Value:
-        r"""
-        Return the argument of a command or an exponent: a group, or one token.
-
-        As in TeX, a token of a number is one digit, so that `\frac12` has two arguments, and a letter has no index, so that
-        `\frac n2` has. With `whole_numbers`, it is the whole number, as people mean in `2^10`.
-        """
+        r"""Return a group or one token: one digit as in `\frac12`, or a whole number as in `2^10`."""
         token = self.peek()
         if token is None:
             raise Unreadable("an argument is missing")

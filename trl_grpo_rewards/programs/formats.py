@@ -1,5 +1,4 @@
-"""
-Reads the tests of a row, in the formats that datasets have. They are recognised by shape.
+"""Reads the tests of a row, in the formats that datasets have. They are recognised by shape.
 
 | shape | known from |
 |---|---|

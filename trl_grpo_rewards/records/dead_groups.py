@@ -67,11 +67,7 @@ def drop_unscored(rewards: Sequence[float | None]) -> list[float]:
 
 
 def sum_covariances(terms: np.ndarray) -> np.ndarray:
-    """
-    Return the covariances of weighted rewards with the total within each group: (..., G, functions) -> (..., functions).
-
-    They are sums over completions and add up to those of the total's variance. NaN counts as 0, unless all rewards are NaN.
-    """
+    """Return the sums of covariances of terms with the total in a group: (..., G, functions) -> (..., functions)."""
     is_scored = ~np.isnan(terms).all(-1, keepdims=True)
     terms = np.nan_to_num(terms) * is_scored
     terms = (terms - terms.sum(-2, keepdims=True) / is_scored.sum(-2, keepdims=True).clip(1)) * is_scored

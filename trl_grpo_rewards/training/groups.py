@@ -134,11 +134,7 @@ def find_too_large(rewards: Tensor, names: list[str], weights: Tensor) -> Tensor
 
 
 def compute_signal(rewards: Tensor, weights: Tensor) -> Tensor | None:
-    """
-    Return the share of each reward in the variance of totals within groups, or None: (groups, G, functions) -> (functions,).
-
-    It is the covariance of the weighted reward with the total over the variance of the total. The shares sum to 1.
-    """
+    """Return the share of each reward in the variance of totals within groups: (groups, G, functions) -> (functions,)."""
     covariances = sum_covariances((rewards * weights).double().cpu().numpy()).sum(0)
     return torch.from_numpy(covariances / covariances.sum()) if covariances.sum() > 0 else None
 

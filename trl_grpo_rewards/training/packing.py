@@ -206,12 +206,7 @@ class Packer:
         return sum(batches, []), counted
 
     def pack_step(self, parts: list[TensorBatch]) -> tuple[list[TensorBatch], int, list[int]]:
-        """
-        Return the live rows of an optimizer step in few micro-batches, each at most as large as TRL's largest one.
-
-        There are as many as TRL made. The first ones, of one filler row, are not run. Also return the number of rows that all
-        ranks compute, and the numbers of [`TOKENS`] of this rank.
-        """
+        """Return the live rows of a step in few micro-batches, the rows that all ranks compute, and own [`TOKENS`]."""
         rows = [row for part in parts for row in self.unstack(part)]
         filler = silence(min(rows, key=count_tokens))
         # The shortest row with an image. If no row has an image, it is the shortest row.
@@ -271,11 +266,7 @@ class Packer:
         return [dict(silent) for _ in parts[loud:]] + batches, computed, tokens
 
     def set_loss_scales(self, batches: list[TensorBatch], ranks: list[int], count: int, rows: int) -> None:
-        """
-        Set factors of the losses of some of `count` micro-batches, by which their denominator is that of all rows or of live ones.
-
-        `ranks` has how many of them have live rows in each micro-batch, and `rows` counts those of all ranks in the denominator.
-        """
+        """Let `count` losses have the denominator of all `rows`. `ranks` have live rows in each micro-batch."""
         # TRL divides a loss by rows or tokens of a micro-batch, and by the number of micro-batches and of ranks.
         total = count * self.accelerator.num_processes
         for batch, with_rows in zip(batches, ranks, strict=True):

@@ -89,11 +89,7 @@ class PlacedRows(Dataset[dict[str, Any]]):
 def resample(
     trainer: Any, stream: PromptStream, output: TensorBatch, generation: Generation, asked: set[int]
 ) -> tuple[TensorBatch, Tensor, int]:
-    """
-    Return the batch with fresh live groups in place of dead ones, whether each row is live, and the number of rounds.
-
-    The prompts that were asked are not asked again. All ranks take part.
-    """
+    """Return the batch with fresh groups in place of dead ones, whether each row is live, and the rounds, on all ranks."""
     packer, live, rows = trainer._packer, generation.live_groups, generation.live
     wanted, found, alive, sampled, rounds = len(live), int(live.sum()), int(live.sum()), len(live), 0
     first = packer.unstack(output)

@@ -45,12 +45,7 @@ def choose_best(scores: list[Score]) -> Score:
 
 
 def read_gold(gold: Any) -> str | None:
-    r"""
-    Return the gold answer in a dataset column, or None if the value contains no answer.
-
-    The value is one solution: a number, a truth value, bare LaTeX, `$...$`, `\(...\)`, `\[...\]`, a text with a box, or a text in
-    GSM8K's form `... #### 72`.
-    """
+    r"""Return the gold answer in a value: a number, a truth value, LaTeX, a text with a box or `... #### 72`; or None."""
     if isinstance(gold, str):
         return read_gold_text(gold)
     try:

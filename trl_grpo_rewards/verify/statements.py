@@ -1,5 +1,4 @@
-r"""
-Find the final answer of a text, in a box or stated in words. Each text is read a fixed number of times from the left
+r"""Find the final answer of a text, in a box or stated in words. Each text is read a fixed number of times from the left
 or the right, without regular expressions that could backtrack over it.
 """
 
@@ -89,13 +88,7 @@ BoxChoice = Literal["last", "only", "first"]
 
 
 def find_boxed_answer(text: str, which: BoxChoice = "last") -> str | None:
-    r"""
-    Return the content of the last, only or first `\boxed{...}`, `\fbox{...}` or `\boxed 7`, or None without one.
-
-    Boxes joined to the last one by a comma, `and` or `or` are read as one list: `\boxed{1}` and `\boxed{2}` give
-    `1 and 2`. An empty box after the last answer is a remark on the form. If a box is never closed, the
-    text was cut off, and the result is None.
-    """
+    r"""Return the content of the last boxes that are one list, or the only or first one; None without one, or cut off."""
     if which == "last":
         return join_last_boxes(text, find_last_boxes(text))
     boxes = [*itertools.islice(BOX.finditer(text), 2)]
@@ -160,12 +153,7 @@ def read_braced(text: str, start: int = 0) -> str | None:
 
 
 def find_stated_answer(text: str) -> str | None:
-    r"""
-    Return the answer that a text states last: in a box, after `####`, in `<answer>`, in a last line such as `A: 26`, in bold
-    below a last heading such as `## Answer`, or in words ("the answer is ...", "... is the answer").
-
-    Without any of these, a text of one line is the answer itself, and a text of several lines has no answer (None).
-    """
+    """Return the answer that a text states last, in a box, after a mark or in words; else its only line, or None."""
     marked = [*list_marked_statements(text)]
     statements = [*marked, *list_worded_statements(text, not marked)]
     if statements:
