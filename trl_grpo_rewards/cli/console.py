@@ -186,7 +186,6 @@ def format_texts(texts: Sequence[str], rest: str) -> list[str]:
 
 
 def count(number: int, noun: str) -> str:
-    """Return a number of things, such as `1 fault` or `2,000 groups`."""
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 

@@ -143,7 +143,6 @@ def name_option(fault: MissingColumn, job: JobArguments, dataset: Dataset) -> st
 
 
 def describe_sizes(train_dataset: Dataset, eval_dataset: Dataset | None) -> str:
-    """Return how many problems there are, which small files make worth reading."""
     held_out = 0 if eval_dataset is None else len(eval_dataset)
     held = f"{f'{held_out:,}' if held_out else 'none'} {'are' if held_out > 1 else 'is'} held out."
     return f"{count(len(train_dataset), 'problem')} to train on; {held}"

@@ -145,7 +145,6 @@ def load_options(command: str) -> list[dict[str, Any]]:
 
 
 def find_table() -> tuple[Path, str]:
-    """Return the file of the table for this environment, and what it depends on besides."""
     names = ("trl", "transformers", __package__.split(".")[0])
     places = [str(spec and spec.origin) for spec in map(find_spec, names)]
     sources = [Path(__file__).parents[1] / name for name in ("cli/job.py", "cli/datasets.py", "training/config.py")]

@@ -33,7 +33,6 @@ def see(text: str) -> str:
 
 
 def is_blank(text: str) -> bool:
-    """Return whether nothing of a text can be seen."""
     return MARK.search(drop_invisible(unescape(text) if "&" in text else text)) is None
 
 

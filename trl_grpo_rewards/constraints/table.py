@@ -33,7 +33,6 @@ class Constraint:
 
     @cached_property
     def types(self) -> dict[str, Any]:
-        """The types of its arguments, by name."""
         hints = get_type_hints(self.function)
         return {name: hints[name] for name in [*inspect.signature(self.function).parameters][1:]}
 
@@ -120,7 +119,6 @@ def drop_arrays(value: Any) -> Any:
 
 
 def pair_arguments(names: Any, arguments: Any) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the ids of a row, each with its arguments."""
     names = [names] if isinstance(names, (str, Mapping)) else names
     if not isinstance(names, (list, tuple)):
         raise UnreadableConstraint(f"the constraints are {names!r:.100}, which is not a list")

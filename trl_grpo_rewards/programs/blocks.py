@@ -22,8 +22,6 @@ MAX_PROGRAM_CHARS = 200_000  # longer blocks count as missing; contests usually 
 
 @dataclass
 class Block:
-    """A block of code: its opening fence, and what follows."""
-
     fence: str
     info: str
     quotes: int

@@ -62,7 +62,6 @@ def count_lessons(kinds: Sequence[GroupKind], by_outcome: Sequence[GroupKind]) -
 
 
 def drop_unscored(rewards: Sequence[float | None]) -> list[float]:
-    """Return the rewards without None and NaN."""
     return [reward for reward in rewards if reward is not None and reward == reward]
 
 

@@ -138,7 +138,6 @@ def describe_groups(completions: list[CompletionFields], scores: list[dict[str, 
 
 
 def describe_group(completions: list[CompletionFields], scores: dict[str, Any]) -> dict[str, Any]:
-    """Return the record of a group."""
     columns, logged, own = (tabulate(part) for part in list(zip(*completions, strict=True))[1:])
     shared = {name: values[0] for name, values in columns.items() if all(one == values[0] for one in values)}
     others = {name: values for name, values in columns.items() if name not in shared}

@@ -71,7 +71,6 @@ def score_term(reward: Reward, groups: list[Group]) -> list[tuple[list[Score], f
 
 
 def build_arguments(group: Group) -> dict[str, Any]:
-    """Return the arguments of a reward as TRL would pass them."""
     state = {} if group.step is None else {"trainer_state": SimpleNamespace(global_step=group.step - 1)}
     return {**group.columns, **state}
 

@@ -23,7 +23,6 @@ MAX_RUN_SIZE = 64 << 20  # largest size of the file that is read, in bytes
 
 
 def write_run(output_dir: str | Path, run: dict[str, Any]) -> None:
-    """Write the description of a run."""
     path = Path(output_dir, RUN_FILE)
     with report_failure("description", path, set()):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -127,8 +126,6 @@ MAX_LOG_SIZE = 1 << 30  # largest size of a log that is read, in bytes. An entry
 
 
 class LogWriter:
-    """Writes the log of a run."""
-
     def __init__(self, output_dir: str | Path) -> None:
         self.path, self.size, self.warned = Path(output_dir, LOG_FILE), 0, set[type]()
 
@@ -256,7 +253,6 @@ def read_table(file: Path) -> list[Group]:
 
 
 def list_means(entry: dict[str, Any]) -> dict[str, Any]:
-    """Return the mean score of each reward in an entry of the log."""
     return {name[8:-5]: entry[name] for name in entry if name.startswith("rewards/") and name.endswith("/mean")}
 
 

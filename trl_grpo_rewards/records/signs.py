@@ -58,7 +58,6 @@ class Series:
         return Series(self.firsts[places], self.lasts[places], self.values[places])
 
     def since(self, step: int) -> "Series":
-        """Return the part after a step."""
         return self.take(self.lasts > step)
 
     first = property(lambda self: int(self.firsts[0]))
@@ -185,7 +184,6 @@ class Signs:
 
     @cached_property
     def terms(self) -> list[str]:
-        """Names of the rewards."""
         names = dict.fromkeys(name for entry in [*self.groups[:1], *self.log] for name in entry)
         return [match[1] for name in names if (match := re.fullmatch("rewards/(.+)/mean", name))]
 
@@ -214,7 +212,6 @@ class Signs:
         return next(filter(len, known), build_series((), ""))
 
     def mean(self, name: str) -> Series:
-        """Return the mean scores of a reward."""
         return self.series(f"rewards/{name}/mean")
 
     def constant(self, name: str) -> Series:

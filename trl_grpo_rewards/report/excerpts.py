@@ -131,7 +131,6 @@ def rank_notability(record: dict[str, Any]) -> tuple[bool, float]:
 
 
 def select_fields(record: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a record that the page shows."""
     weights = record.get("weights") or {}
     columns = {**(record.get("columns") or {}), **(record.get("row_columns") or {})}.items()
     return {
@@ -162,7 +161,6 @@ def to_turns(value: Any) -> list[list[str]]:
 
 
 def split_message(message: Any) -> Iterator[tuple[str, ...]]:
-    """Yield what a message says, and then the calls that it makes."""
     if not isinstance(message, Mapping):
         yield "", to_text(message)
         return

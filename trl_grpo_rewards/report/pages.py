@@ -65,7 +65,6 @@ def check_folder(out: Path) -> None:
 
 
 def describe_page(summaries: list[Summary]) -> tuple[str, str]:
-    """Return the data of the page and the sampled groups of each run, as JSON."""
     runs = [summary.describe() for summary in summaries]
     samples = [summary.excerpts.to_json() for summary in summaries]
     for run, name, sample in zip(runs, name_runs(summaries), samples, strict=True):

@@ -28,8 +28,6 @@ LINES = ("from trl_grpo_rewards import FilteredGRPOTrainer as GRPOTrainer", "gro
 
 
 class Summary:
-    """What is known about a run, one of `runs` on the page."""
-
     def __init__(self, source: str | Path, runs: int = 1) -> None:
         self.source = Path(source)
         self.run, self.prompts = RunStatistics(), PromptHistories()
@@ -128,7 +126,6 @@ def find_ends(run: RunStatistics) -> Ranges:
 
 
 def compare_ends(run: RunStatistics, ends: Ranges) -> list[dict[str, Any]]:
-    """Return values at the beginning and at the end of a run."""
     names = [run.outcome] if run.outcome else [*run.rewards]
     rows = [
         *((f"{name} (training)", run.is_share, f"rewards/{name}/mean") for name in names),

@@ -30,7 +30,6 @@ ROUNDING = 1e-6  # error of a number of steps that is computed from a logged epo
 
 
 def select_curves(log: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the curves of the log: the steps of each point, and the values of each name."""
     rows = [[entry["step"], *(read_finite(entry.get(name)) for name in CURVES)] for entry in log]
     table = pd.DataFrame(rows, columns=["step", *CURVES], dtype=float).dropna(how="all", subset=[*CURVES])
     points = table.groupby((table["step"] - 1) // choose_width(table["step"], MAX_POINTS))

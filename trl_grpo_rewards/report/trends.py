@@ -26,7 +26,6 @@ ROUNDING_ERROR = 1e-9  # totals that differ by less count as equal, since sums o
 
 
 def keep_finite(values: Iterable[Any] | None) -> list[float]:
-    """Return the finite numbers among the values."""
     return [value for value in values or () if is_number(value)]
 
 
@@ -58,8 +57,6 @@ class Table:
 
 
 class Ranges:
-    """Statistics of ranges of steps."""
-
     def __init__(self, tables: Iterable[pd.DataFrame], numbers: Mapping[int, int]) -> None:
         self.parts = [table.groupby(table["range"].map(numbers)) for table in tables]
         self.index = self.parts[0].size().index
@@ -71,7 +68,6 @@ class Ranges:
 
     @property
     def steps(self) -> list[list[int]]:
-        """The first and the last step of each range."""
         ends = (self.get("min", "first").astype(int), self.get("max", "last").astype(int))
         return [[first, last] for first, last in zip(*ends, strict=True)]
 
@@ -155,7 +151,6 @@ class RunStatistics:
 
     @property
     def ends(self) -> tuple[int, int]:
-        """The first and the last step."""
         return int(self.tables[0]["first"].min()), int(self.tables[0]["last"].max())
 
     @property
@@ -174,13 +169,11 @@ def find_outcome_reward(record: dict[str, Any]) -> str:
 
 
 def read_outcome_scores(record: dict[str, Any]) -> list[float | None]:
-    """Return the scores of the outcome reward."""
     scores: list[float | None] = record["rewards"].get(find_outcome_reward(record), [])
     return scores
 
 
 def read_passes(record: dict[str, Any]) -> list[bool]:
-    """Return whether each completion with an outcome score is right."""
     return [score >= 1 for score in read_outcome_scores(record) if score is not None]
 
 
@@ -193,7 +186,6 @@ def find_lesson(record: dict[str, Any]) -> GroupKind:
 
 
 def find_pass_band(passed: int, total: int) -> str:
-    """Return the range among [`PASS_BANDS`] in which a pass rate lies."""
     return PASS_BANDS[0 if not passed else 5 if passed == total else min(math.ceil(4 * passed / total), 4)]
 
 
@@ -231,7 +223,6 @@ def tabulate_group(record: dict[str, Any], size: int) -> dict[str, Iterable[Any]
 
 
 def compute_covariances(record: dict[str, Any]) -> dict[str, float]:
-    """Return the covariance of each weighted reward with the total within the group. Their sum is the variance."""
     weights, rewards = record.get("weights") or {}, record["rewards"]
     factors = [weights.get(name, 1.0) for name in rewards]
     scores = np.array([*rewards.values()] or [[]], dtype=float).T
@@ -261,7 +252,6 @@ class PromptHistories:
                 self.labels[prompt_id] = label_prompt(record)
 
     def build_table(self) -> pd.DataFrame:
-        """Return the sums of each prompt and step."""
         table = pd.DataFrame(self.rows, columns=["prompt", "step", "passed", "total"])
         return table.groupby(["prompt", "step"], as_index=False).sum()
 

@@ -336,7 +336,6 @@ def open_file(file: Any, mode: str = "r", *arguments: Any, **options: Any) -> An
 
 
 def join_threads() -> None:
-    """Wait for the threads that a script waits for at its end."""
     while threads := [one for one in threading.enumerate() if not one.daemon and one is not threading.main_thread()]:
         threads[0].join()
 

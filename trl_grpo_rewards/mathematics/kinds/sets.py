@@ -214,7 +214,6 @@ def is_set(value: Value) -> bool:
 
 
 def find_named(value: Value) -> RealSet | None:
-    """Return the set that a name or words are."""
     if isinstance(value, Text):
         is_empty = normalize_words(value.words) == NO_SOLUTION
         return EVERYTHING if value.words in ALL_NUMBERS else NOTHING if is_empty else None
