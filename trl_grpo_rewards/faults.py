@@ -90,8 +90,6 @@ def shorten_repr(value: Any) -> str:
 
 
 # --- faults -----------------------------------------------------------------------------------------------------------
-
-
 def find_faults(
     dataset: Any, rewards: Reward, args: "GRPOConfig | None" = None, solution: str | None = None
 ) -> list[ValueError]:
@@ -243,8 +241,6 @@ def find_size_faults(dataset: Any, args: "GRPOConfig") -> Iterator[ValueError]:
 
 
 # --- doubts -----------------------------------------------------------------------------------------------------------
-
-
 def find_doubts(
     dataset: Any, rewards: Reward, args: "GRPOConfig | None" = None, tokenizer: Any = None, solution: str = "solution"
 ) -> Iterator[str]:

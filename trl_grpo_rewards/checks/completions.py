@@ -27,8 +27,6 @@ Tokenize: TypeAlias = Callable[[str], list[int]]  # returns the token ids of a t
 
 
 # --- what the rewards say of right answers ----------------------------------------------------------------------------
-
-
 def find_outcomes(rewards: Reward) -> list[FunctionReward]:
     """Return the functions that say which completions are right. Those of weight 0 do so only if there are no others."""
     trained = [function for function in find_functions(leave_out_witnesses(rewards)) if function.is_outcome]
@@ -97,8 +95,6 @@ def has_solution(rewards: Reward, rows: Rows) -> bool:
 
 
 # --- completions ------------------------------------------------------------------------------------------------------
-
-
 def merge_forms(rewards: Reward, row: Mapping[str, Any], found: Form = BOX) -> Form:
     """Return the form that earns all rewards of a row in full, with what was `found` where they declare nothing."""
     functions = [*find_functions(rewards, paid_only=True, row=row)]
@@ -190,8 +186,6 @@ def write_pairs(rewards: Reward, rows: Rows, tokens: Tokenize = split_words, for
 
 
 # --- scores -----------------------------------------------------------------------------------------------------------
-
-
 def score_groups(
     rewards: Reward, rows: Rows, groups: Sequence[Iterable[str]], tokens: Tokenize
 ) -> tuple[list[list[Score]], list[float]]:

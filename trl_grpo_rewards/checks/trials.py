@@ -293,8 +293,6 @@ def list_prompt_forms(prompt: str, column: str) -> Iterator[Form]:
 
 
 # --- trials -----------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Trials:
     """Completions of rows, and their scores by each term and in total. These are NaN for None, and where there is none."""

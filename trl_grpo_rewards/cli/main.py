@@ -123,8 +123,6 @@ def run_subcommand(arguments: Sequence[str]) -> None:
 
 
 # --- the command line of a job ----------------------------------------------------------------------------------------
-
-
 def load_options(command: str) -> list[dict[str, Any]]:
     """Return the options of a job from a table, which TRL's parser writes if there is none for these versions."""
     file, key = find_table()

@@ -154,8 +154,6 @@ def use_all_cores(training: FilteredGRPOConfig) -> None:
 
 
 # --- callbacks --------------------------------------------------------------------------------------------------------
-
-
 def measure(trainer: Trainer) -> tuple[DataFrame, dict[str, str]]:
     """Evaluate a model on its `eval_dataset`. Return the means of each group, with its total, and a completion of each prompt."""
     groups: list[ScoredGroups] = []  # TRL keeps those of the last batch only

@@ -138,8 +138,6 @@ def draw_integers(one: Value, other: Value, symbols: Sequence[str]) -> Iterator[
 
 
 # --- up to constants
-
-
 NUMBERED = re.compile(r"[CcKk]_\d")
 GENERAL = re.compile(r"[CK]|[Cc]_\d")  # names of arbitrary constants; one of two families must use them
 CONSTANT_NAMES = re.compile(r"[CcKkABDMN](?:_\d)?|\\(?:alpha|beta|lambda)")

@@ -25,8 +25,6 @@ MAX_OPERANDS = 500
 
 
 # --- exactly
-
-
 def evaluate_exactly(value: Value) -> Fraction | None:
     """Return the rational number that an expression is by its form, or None if it is none or too large."""
     if isinstance(value, Number):
@@ -106,8 +104,6 @@ EXACT: dict[str, Callable[..., Fraction | None]] = {
 
 
 # --- at a point
-
-
 def guard(number: Numeric) -> Numeric:
     if not CONTEXT.mag(number) <= MAX_LOG:
         raise TooLarge

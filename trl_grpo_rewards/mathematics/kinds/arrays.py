@@ -30,8 +30,6 @@ Rows = Sequence[Sequence[Value]]
 
 
 # --- operations
-
-
 def combine(name: str, left: Value, right: Value) -> Value:
     left, right = (value.product or value if isinstance(value, Quantity) else value for value in (left, right))
     if name in FORMAL:
@@ -145,8 +143,6 @@ def find_determinant(rows: Rows) -> Value:
 
 
 # --- reading
-
-
 def split_rows(reader: Reader, skips_empty: bool = False) -> list[list[tuple[int, int]]]:
     """Return the ranges of the cells of each row of the environment that starts here."""
     start, end = reader.place + 1, reader.match[reader.place]
@@ -177,8 +173,6 @@ def read_matrix(reader: Reader) -> Value:
 
 
 # --- comparison
-
-
 def as_matrix(value: Value, other: Matrix) -> Value:
     """Return a tuple of rows, or the name of an identity matrix, as a matrix if the other value is one of this size."""
     size = len(other.rows)

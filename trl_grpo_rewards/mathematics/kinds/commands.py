@@ -28,8 +28,6 @@ UNREAD = {*r"\oint \iint \iiint \lim".split()}
 
 
 # --- names
-
-
 def read_name(reader: Reader) -> Value:
     reader.place += 1
     return finish_name(reader, reader.tokens[reader.place - 1].text)
@@ -102,8 +100,6 @@ def starts_power(reader: Reader, name: str) -> bool:
 
 
 # --- commands
-
-
 def read_command(reader: Reader) -> Value:
     """Return what a command without an entry of its own is: a function, an operator, or a name."""
     command = reader.tokens[reader.place].text

@@ -52,8 +52,6 @@ MAX_WORKED_OUT = 10**9  # largest value of a function that may count as a number
 
 
 # --- reading at the start
-
-
 def read_number(reader: Reader) -> Value:
     r"""Return a number, also with repeated digits such as `0.\overline{3}`."""
     text = reader.tokens[reader.place].text
@@ -120,8 +118,6 @@ def read_rounding(reader: Reader) -> Value:
 
 
 # --- reading after a value
-
-
 def read_infix(name: str, power: int) -> Callable[[Reader, Value], Value]:
     """Return what builds an operation of two values."""
 
@@ -265,8 +261,6 @@ def make_mixed(whole: Number, part: Value) -> Value | None:
 
 
 # --- comparison
-
-
 def match_formal(gold: Value, answer: Value, same: Same) -> Verdict:
     if not isinstance(gold, Operation) or not is_operation(answer, gold.name):
         return False
@@ -303,8 +297,6 @@ def is_finite(number: Numeric) -> bool:
 
 
 # --- what is left to work out
-
-
 def is_open(value: Value, is_part_open: Callable[[Value], bool]) -> bool:
     """Whether an expression contains an operation on numbers that could be worked out, such as `12 \\times 6`."""
     return any(isinstance(node, Operation) and is_computable(node) for node in walk(value))

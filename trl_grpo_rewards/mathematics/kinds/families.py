@@ -48,8 +48,6 @@ class Residue(Value):
 
 
 # --- reading
-
-
 def find_condition(tokens: list[Token]) -> tuple[str, str] | None:
     r"""Return the index and the domain that `k \in \mathbb{Z}` or `for all integers k` states, or None for other tokens."""
     tokens = [token for token in tokens if token.text not in AROUND]
@@ -98,8 +96,6 @@ def find_all_symbols(value: Value) -> set[str]:
 
 
 # --- classes of integers
-
-
 def read_modulus(reader: Reader, value: Value) -> Value:
     place, closing = reader.place, reader.match[reader.place]
     if reader.tokens[place].text == "(":
@@ -112,8 +108,6 @@ def read_modulus(reader: Reader, value: Value) -> Value:
 
 
 # --- comparison
-
-
 def as_family(value: Value, other: Value) -> Value:
     """Return a class of integers as a family, and also an expression that may be one without its condition."""
     if isinstance(value, Operation) and value.name == "mod" and isinstance(other, Residue):

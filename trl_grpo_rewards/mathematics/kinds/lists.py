@@ -72,8 +72,6 @@ def is_tuple(value: Value) -> TypeGuard[Collection]:
 
 
 # --- reading
-
-
 def is_separator(reader: Reader, place: int) -> bool:
     """Whether a comma, a semicolon, `and` or `or` separates two items."""
     token = reader.tokens[place]
@@ -239,8 +237,6 @@ def choose_signs(value: Value, sign: int) -> Value:
 
 
 # --- comparison
-
-
 def find_components(value: Value, size: int) -> Value:
     """Return the vector of this size that a sum of unit vectors is, or the value itself."""
     names = find_names(value) if size in (2, 3) and is_expression(value) else set()

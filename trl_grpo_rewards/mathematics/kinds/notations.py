@@ -19,8 +19,6 @@ from .texts import Text
 
 
 # --- numbers in bases
-
-
 BASES = {**{"binary": 2, "octal": 8, "decimal": 10, "hexadecimal": 16, "hex": 16}, **NUMBERS}
 # Digits, also with letters among them: capitals, or small letters after a digit.
 DIGITS = re.compile(r"\d+|\d[\da-zA-Z]*[a-zA-Z][\da-zA-Z]*|[A-Z]{2,}|[A-Z]+\d[\dA-Z]*")
@@ -98,8 +96,6 @@ BASED = Kind(lambda value: isinstance(value, Based), match_based, lambda value, 
 
 
 # --- times of day and dates
-
-
 CLOCK = re.compile(r"(?:[01]?\d|2[0-4]):[0-5]\d")
 HALVES = {"am": "am", "a.m": "am", "pm": "pm", "p.m": "pm"}
 MONTHS = "january february march april may june july august september october november december".split()
@@ -151,8 +147,6 @@ def read_date(reader: Reader) -> Value | None:
 
 
 # --- ratios, scores and ranges
-
-
 @dataclass(frozen=True, slots=True)
 class Ratio(Value):
     """A ratio such as `1:2:3`."""

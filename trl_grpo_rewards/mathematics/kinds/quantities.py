@@ -40,8 +40,6 @@ class Parts(Value):
 
 
 # --- reading
-
-
 class UnitReader:
     """Reads the tokens after a value as a unit, which consists of known units and of nouns that are counted."""
 
@@ -241,8 +239,6 @@ def are_numeral_tokens(reader: Reader, start: int, end: int) -> bool:
 
 
 # --- comparison
-
-
 def match_quantities(gold: Value, answer: Value, same: Same) -> Verdict:
     for one, other in ((gold, answer), (answer, gold)):
         if isinstance(one, Quantity) and one.product is not None and has_variables(other):

@@ -54,8 +54,6 @@ class Relation(Value):
 
 
 # --- reading
-
-
 def read_item(reader: Reader) -> Value:
     """Return one item of a list: a relation, or a value with or without a label."""
     end = reader.find_end(RELATION - 1)
@@ -220,8 +218,6 @@ def spread_modulus(items: list[Value]) -> list[Value]:
 
 
 # --- the value of a name
-
-
 def find_labelled_value(relation: Relation) -> Value | None:
     """Return the value that a relation gives a name, or None for an equation or inequality such as `2x = 10`."""
     if relation.signs == ("\\in",):
@@ -280,8 +276,6 @@ def find_item_names(value: Value) -> list[str]:
 
 
 # --- comparison
-
-
 def match_relations(gold: Value, answer: Value, same: Same) -> Verdict:
     if isinstance(gold, Relation) and isinstance(answer, Relation):
         answer = rename_argument(gold, answer)

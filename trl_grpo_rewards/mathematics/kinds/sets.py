@@ -51,8 +51,6 @@ class Cases(Value):
 
 
 # --- reading
-
-
 def read_builder(reader: Reader) -> Value | None:
     r"""Return the set that a condition after a bar or a colon describes: `\{x \mid x > 1\}`, `\{x \in \mathbb{Z} : x < 3\}`."""
     start, end = reader.place + 1, reader.match[reader.place]
@@ -129,8 +127,6 @@ def read_condition(reader: Reader, start: int, end: int) -> Value:
 
 
 # --- sets of real numbers
-
-
 ENDLESS = CONTEXT.inf
 MAX_ENDS = 250
 MAX_INTEGERS = 100
@@ -337,8 +333,6 @@ def solve_linear(left: Value, sign: str, right: Value, name: str) -> RealSet | N
 
 
 # --- comparison
-
-
 def find_whole_set(value: Value) -> RealSet | None:
     """Return the set that an answer is. A list of numbers, and a named set, count as sets."""
     if isinstance(value, Quantity):

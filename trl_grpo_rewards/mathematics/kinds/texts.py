@@ -90,8 +90,6 @@ class Text(Value):
 
 
 # --- reading
-
-
 def read_as_text(tokens: list[Token]) -> Text | None:
     """Return a sentence, a title or a formula that cannot be read otherwise, which can only be compared word for word."""
     texts = fold(tokens)
@@ -239,8 +237,6 @@ def skip_brackets(reader: Reader, value: Value) -> Value:
 
 
 # --- comparison
-
-
 def match_texts(gold: Value, answer: Value, same: Same) -> Verdict:
     """Compare words without case, articles and plural. An answer may add a noun such as `function` to an adjective."""
     if isinstance(gold, Text) and isinstance(answer, Text):
