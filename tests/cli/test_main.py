@@ -102,7 +102,7 @@ def test_the_page_names_the_keys_of_each_command(command, run):
 def test_the_page_and_the_help_name_the_exit_codes(command):
     codes = {str(code) for code in (console.FINE, console.FAULTY, console.MISUSED, 130, console.CLOSED)}
     assert {*re.findall(r"^\| (\d+) \|", PAGE, re.MULTILINE)} == codes
-    assert {*re.findall(r"^  (\d+) ", console.EXIT_CODES, re.MULTILINE)} == codes
+    assert {*re.findall(r"^  (\d+) ", console.TEXTS["exit_codes"], re.MULTILINE)} == codes
     for name in ("", *COMMANDS):
         shown = command(*name.split(), "--help").stdout
-        assert console.EXIT_CODES in shown and f"usage: trl-grpo-rewards {name}" in shown
+        assert console.TEXTS["exit_codes"] in shown and f"usage: trl-grpo-rewards {name}" in shown

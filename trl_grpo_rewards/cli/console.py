@@ -9,6 +9,7 @@ import re
 import shutil
 import sys
 import textwrap
+import tomllib
 import traceback
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
@@ -32,14 +33,7 @@ from ..scores import make_visible
 
 FINE, FAULTY, MISUSED, INTERRUPTED, CLOSED = 0, 1, 2, 130, 141
 
-# The exit codes, as `--help` shows them. argparse and shells use 2, 130 and 141 for the same.
-EXIT_CODES = """exit codes:
-  0    no fault was found
-  1    a fault was found, or a reward raised an error
-  2    the command cannot work with its options or files
-  130  the command was interrupted
-  141  the reader of the output closed it, as in `| head -1`"""
-
+TEXTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("texts.toml").read_text(encoding="utf-8"))
 OWN = ("the job", "the trainer of this package (FilteredGRPOConfig)")  # titles of what `--help` shows
 PROGRAMS = ("backend", "python", "packages")  # options of rewards that decide which code runs
 LEAST_SIMILARITY = 0.8  # of an unknown option to what is suggested. At 0.6, `--json` suggests `--epsilon`.
@@ -79,7 +73,7 @@ class CommandParser(argparse.ArgumentParser):
         end(f"error: {text[0].upper()}{text[1:]}{remedy}", MISUSED)
 
     def format_help(self) -> str:
-        return f"{super().format_help()}\n{EXIT_CODES}\n"
+        return f"{super().format_help()}\n{TEXTS['exit_codes']}\n"
 
     def read(self, arguments: Sequence[str], place: str = "on the command line") -> argparse.Namespace:
         """Return the options, or end the process if there is no such option."""

@@ -24,6 +24,7 @@ from . import job_files
 from .console import (
     INTERRUPTED,
     OWN,
+    TEXTS,
     CommandParser,
     build_rewards,
     exit_on,
@@ -33,28 +34,7 @@ from .console import (
 )
 
 
-# What each subcommand does. A subcommand is the module with its name, which has the function `main`, and
-# `build_parser` unless it is in `DESCRIPTIONS`.
-COMMANDS = {
-    "train": "train a model with GRPO; without options, the bundled model on the bundled task",
-    "check": "check a job without loading the model",
-    "score": "score completions that were sampled before",
-    "report": "make a page about a run",
-}
-
-DESCRIPTIONS = {  # what the commands that take a job do
-    "train": "Train a model with GRPO. If no model, dataset or recipe is given, this uses the recipe addition, which trains "
-    "the bundled model on the bundled task. Before the model loads, this runs the same checks as trl-grpo-rewards check. "
-    "On several GPUs: accelerate launch -m trl_grpo_rewards.cli train ...",
-    "check": "Check a job before it uses GPU hours: rewards, dataset, configuration and chat template. This command takes "
-    "the options of trl-grpo-rewards train. It loads the tokenizer but not the model.",
-}
-
-MOST_USED = (  # options of TRL that nearly every job sets
-    "--model_name_or_path, --output_dir, --max_steps, --num_generations, --max_completion_length, --learning_rate, "
-    "--report_to and --resume_from_checkpoint"
-)
-
+COMMANDS, DESCRIPTIONS = TEXTS["commands"], TEXTS["jobs"]
 NUMBERS: dict[str, Any] = {"int": int, "float": float}  # how values are read, by type; others are texts
 
 POSITIVE = (  # options of TRL that must be above 0, which TRL finds when it trains, or never
@@ -172,7 +152,7 @@ def read_value(option: dict[str, Any], text: str) -> Any:
 
 def build_parser(command: str, options: Sequence[dict[str, Any]], *, shows_all: bool = True) -> CommandParser:
     """Return a parser of all options. Its help may leave out those of TRL."""
-    hint = f"All options of TRL can be set, too, such as {MOST_USED}. --help-all shows them."
+    hint = f"All options of TRL can be set, too, such as {TEXTS['most_used']}. --help-all shows them."
     parser = CommandParser(
         prog=f"trl-grpo-rewards {command}",
         usage="%(prog)s [--config RECIPE] [--OPTION VALUE ...]",

@@ -27,15 +27,6 @@ from ..texts import completion_text, prompt_text
 from . import console
 
 
-EXAMPLES = """examples:
-  trl-grpo-rewards score runs/addition
-  trl-grpo-rewards score "boxed() + 0.2 * tags('think')" runs/addition
-  trl-grpo-rewards score "boxed(units='must_match')" completions.jsonl --against "boxed()" --out scored.jsonl
-
-Completions are read from the group records of a run (pass its output directory), from one of TRL's tables
-(completions/*.parquet), or from a file with lines of JSON. Each line has `prompt`, `completion` and the columns that
-the rewards need."""
-
 QUARTILES = (0, 0.25, 0.5, 0.75, 1)
 MAX_LISTED = 4  # different scores that are listed with their shares; more of them are summarized by quartiles
 WHOLE = 1_000_000  # columns for all details, which are not cut
@@ -45,7 +36,7 @@ def build_parser() -> console.CommandParser:
     parser = console.CommandParser(
         prog="trl-grpo-rewards score",
         description="Score completions that were sampled before. This needs no GPU.",
-        epilog=EXAMPLES,
+        epilog=console.TEXTS["score"],
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("rewards", nargs="?", help="an expression of rewards; default: the rewards of the run")

@@ -7,10 +7,12 @@ import ast
 import contextlib
 import re
 import tokenize
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..expressions import await_all, run_in_own_loop
@@ -200,36 +202,14 @@ async def find_passing(
     return None, tried
 
 
-# A class whose objects, and what their methods return, are equal to everything, contain everything and are empty.
-UNIVERSAL = """
-class Kind(type):
-    __getattr__ = lambda kind, name: kind()
-class Universal(metaclass=Kind):
-    __init__ = lambda self, *args, **kwargs: None
-    __call__ = __getattr__ = lambda self, *args, **kwargs: self
-for answer, names in (
-    (lambda self, *args: self, "getitem enter abs neg next add radd sub rsub mul rmul truediv mod pow"),
-    (lambda *args: True, "eq ne lt le gt ge contains bool exit"),
-    (lambda *args: 0, "hash len int index setitem delitem"),
-    (lambda *args: iter(()), "iter"),
-    (lambda *args: 0.0, "float"),
-):
-    for name in names.split(): setattr(Universal, f"__{name}__", answer)
-"""
-
-# What programs that solve nothing define for each name.
-CHEATS = {
-    "universal objects": "{} = Universal",
-    "functions that return an empty list": "{} = lambda *args, **kwargs: []",
-    "functions that raise StopIteration": "{} = lambda *args, **kwargs: next(iter(()))",
-    "functions that return a text that they get, or 0": "{} = lambda *a, **k: [*(x for x in a if type(x) is str), 0][0]",
-}
+CHEATS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("cheats.toml").read_text(encoding="utf-8"))
 
 
 async def find_cheat(tests: RowTests, sandbox: Sandbox, limits: Limits) -> str | None:
     """Return the first kind of programs that solve nothing and pass the tests, or None. Only pipes must join the two."""
     names = sorted(list_required(tests)) if keeps_apart(sandbox) else []  # inputs with outputs need none
-    cheats = (("\n".join([UNIVERSAL, *map(one.format, names)]), kind) for kind, one in CHEATS.items() if names)
+    each = CHEATS["each"].items() if names else ()
+    cheats = (("\n".join([CHEATS["universal"], *map(one.format, names)]), kind) for kind, one in each)
     return (await find_passing(cheats, tests, sandbox, limits))[0]
 
 

@@ -1,15 +1,6 @@
-"""Reads the tests of a row, in the formats that datasets have. They are recognised by shape.
+"""Reads the tests of a row, in the formats of docs/programs.md, which are recognised by their shape.
 
-| shape | known from |
-|---|---|
-| `{"test_cases": [...]}` or a list of `{"input": ..., "output": ..., "type": ..., "fn_name": ...}` | open-r1, PrimeIntellect |
-| `{"inputs": [...], "outputs": [...], "fn_name": ...}` | APPS, TACO, DeepCoder |
-| `{"public_test_cases": ..., "private_test_cases": ...}` or one of them | LiveCodeBench |
-| `{"input": [...], "output": [...]}`, or `{"public_tests": ..., "private_tests": ..., "generated_tests": ...}` of them | CodeContests |
-| a list of asserts, or `{"test_list": [...], "test_setup_code": ...}` | MBPP, AceCode |
-| Python code, or `{"test": ..., "entry_point": ...}` | HumanEval, EvalPlus, LeetCodeDataset, KodCode, BigCodeBench, ClassEval |
-
-Each may also be JSON text or Python literals, or such a text packed as LiveCodeBench does it. No code in a row is evaluated
+Tests may also be JSON text or Python literals, or such a text packed as LiveCodeBench does it. No code in a row is evaluated
 here. A packed text is base64 of a zlib stream with the pickle of a string. The pickle is not loaded: its opcodes are listed, and it
 must consist of one string, so it can neither run anything nor take more memory than its size.
 """

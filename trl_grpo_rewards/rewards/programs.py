@@ -17,7 +17,7 @@ from ..judging.failures import Failure, FailureCounter
 from ..options import PositiveFloat, PositiveInt, Share
 from ..programs.blocks import find_program
 from ..programs.cases import MODULES, ProgramVerdict, RowTests, try_program
-from ..programs.examination import examine_programs, find_reference, has_passed
+from ..programs.examination import CHEATS, examine_programs, find_reference, has_passed
 from ..programs.formats import COMPANION_COLUMNS, read_tests
 from ..programs.python_tests import UnreadableTests
 from ..registry import reward
@@ -42,15 +42,6 @@ METRICS: dict[str, Status] = {
     "crashes": "crashed",
     "refusals": "refused",
     "floods": "flooded",
-}
-
-# Programs that solve nothing. Those of [`~trl_grpo_rewards.programs.examination`] depend on the tests.
-WORTHLESS = {
-    "an empty program": "",
-    "a program that ends": "import os\nos._exit(0)\n",
-    "a program that exits": "import sys\nsys.exit(0)\n",
-    "a program that echoes": "import sys\nprint(sys.stdin.read())\n",
-    "a comment with a promise": "# All tests pass.\nprint('OK')\n",
 }
 
 
@@ -118,7 +109,7 @@ def examine_tests(rows: list[dict[str, Any]], tests: str, **options: Any) -> Fin
     outcome=True,
     asks=False,
     form=lambda: Form(answer="```python\n{}\n```"),
-    worthless=lambda: {name: write_block(program) for name, program in WORTHLESS.items()},
+    worthless=lambda: {name: write_block(program) for name, program in CHEATS["always"].items()},
     ready=check_backend,
     solves=write_solution,
     examines=examine_tests,
