@@ -18,22 +18,8 @@ from .scores import ScoreTable
 if TYPE_CHECKING:
     from .training import FilteredGRPOConfig, FilteredGRPOTrainer, StopOnWarning
 
-__all__ = [
-    "Column",
-    "FilteredGRPOConfig",
-    "FilteredGRPOTrainer",
-    "Reward",
-    "ScoreTable",
-    "StopOnWarning",
-    "clip",
-    "column",
-    "gate",
-    "parse",
-    "reward",
-    "route",
-    "schedule",
-    "share",
-]
+__all__ = ["Column", "FilteredGRPOConfig", "FilteredGRPOTrainer", "Reward", "ScoreTable", "StopOnWarning"]
+__all__ += ["clip", "column", "gate", "parse", "reward", "route", "schedule", "share"]
 __all__ += rewards.__all__
 
 

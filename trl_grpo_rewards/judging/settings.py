@@ -77,11 +77,7 @@ def build_settings(options: Mapping[str, Any]) -> Settings:
 
 
 def check_judge(
-    rubric: Any,
-    scale: tuple[float, float],
-    separate: bool = False,
-    dropout: float = 0.0,
-    **options: Any,
+    rubric: Any, scale: tuple[float, float], separate: bool = False, dropout: float = 0.0, **options: Any
 ) -> None:
     if importlib.util.find_spec("openai") is None:
         raise ImportError(

@@ -24,12 +24,7 @@ Units = Literal["may_omit", "ignore", "must_match"]
 Tolerance: TypeAlias = Annotated[float, Ge(0)] | None
 
 
-@reward(
-    batched=True,
-    outcome=True,
-    form=lambda: Form(answer=r"\boxed{{}}"),
-    reads={"solution": read_solutions},
-)
+@reward(batched=True, outcome=True, form=lambda: Form(answer=r"\boxed{{}}"), reads={"solution": read_solutions})
 def boxed(
     completions: list[Any],
     solution: list[Any],
