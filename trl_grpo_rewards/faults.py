@@ -8,17 +8,13 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, get_args, get_origin
+from typing import Any, get_args, get_origin
 
 from .batch import HOOKS
 from .expressions import Reward, Sum, leave_out_witnesses
 from .function_rewards import FunctionReward
 from .options import format_annotation, has_type
 from .traits import ReadColumn
-
-
-if TYPE_CHECKING:
-    from trl import GRPOConfig
 
 
 PASSED = ("prompts", "completions", "completion_ids", *HOOKS)  # names that TRL itself passes, and no column can have
@@ -90,9 +86,7 @@ def shorten_repr(value: Any) -> str:
 
 
 # --- faults -----------------------------------------------------------------------------------------------------------
-def find_faults(
-    dataset: Any, rewards: Reward, args: "GRPOConfig | None" = None, solution: str | None = None
-) -> list[ValueError]:
+def find_faults(dataset: Any, rewards: Reward, args: Any = None, solution: str | None = None) -> list[ValueError]:
     """Return the faults of a job. Those of columns, and then texts that are far too long, would cause all others."""
     columns = ["prompt", *([solution] if solution else [])]
     return (
@@ -145,9 +139,7 @@ def find_large_cells(dataset: Any, *columns: str) -> Iterator[ValueError]:
             )
 
 
-def find_function_faults(
-    dataset: Any, functions: Iterable[FunctionReward], args: "GRPOConfig | None"
-) -> Iterator[ValueError]:
+def find_function_faults(dataset: Any, functions: Iterable[FunctionReward], args: Any) -> Iterator[ValueError]:
     """Yield faults of values that do not fit the annotation of a parameter, and of lengths that no completion can reach."""
     longest = getattr(args, "max_completion_length", None) or math.inf
     for function in functions:
@@ -227,7 +219,7 @@ def describe_bad_message(message: Any) -> tuple[str, str, str] | None:
     return None
 
 
-def find_size_faults(dataset: Any, args: "GRPOConfig") -> Iterator[ValueError]:
+def find_size_faults(dataset: Any, args: Any) -> Iterator[ValueError]:
     """Yield a fault of a dataset that fills no generation batch of all ranks: TRL leaves out an incomplete one."""
     prompts = (getattr(args, "generation_batch_size", None) or 0) // args.num_generations
     if hasattr(dataset, "__len__") and len(dataset) < prompts:
@@ -242,7 +234,7 @@ def find_size_faults(dataset: Any, args: "GRPOConfig") -> Iterator[ValueError]:
 
 # --- doubts -----------------------------------------------------------------------------------------------------------
 def find_doubts(
-    dataset: Any, rewards: Reward, args: "GRPOConfig | None" = None, tokenizer: Any = None, solution: str = "solution"
+    dataset: Any, rewards: Reward, args: Any = None, tokenizer: Any = None, solution: str = "solution"
 ) -> Iterator[str]:
     """Yield what may be intended, but usually is not. The dataset has no fault of its columns."""
     yield from find_unused_template(dataset, tokenizer)
@@ -325,7 +317,7 @@ def list_ungated(reward: Reward, is_gated: bool = False) -> Iterator[FunctionRew
         yield from list_ungated(child, is_gated or (any(others) and not isinstance(reward, Sum)))
 
 
-def find_other_weights(rewards: Reward, args: "GRPOConfig | None") -> Iterator[str]:
+def find_other_weights(rewards: Reward, args: Any) -> Iterator[str]:
     """Yield a doubt if args of TRL's own trainer, which gets functions and weights apart, have other weights."""
     given = getattr(args, "reward_weights", rewards.weights)  # the args of AsyncGRPOTrainer have none
     if not hasattr(args, "unscored") and (given or [1.0] * len(rewards.weights)) != rewards.weights:

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from heapq import nlargest
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pandas import DataFrame
 
@@ -17,11 +17,6 @@ from ..texts import conversation_text, prompt_text
 from ..traits import Findings, ReadColumn, Reading
 from .completions import find_answer_column, is_guess, list_read_columns
 from .row_shapes import suggest_for
-
-
-if TYPE_CHECKING:
-    from datasets import Dataset
-    from trl import GRPOConfig
 
 
 SHOWN_VALUES = 3  # largest number of values that are shown of each kind that can be read
@@ -36,9 +31,7 @@ MEASURED_PROMPTS = 32  # number of prompts, the longest ones, whose tokens are c
 LONG_TOKEN = 16  # number of characters for each token of the limit after which a text is cut, as hardly any token has
 
 
-def check_contract(
-    rewards: Reward, dataset: "Dataset", config: "GRPOConfig | None" = None, tokenizer: Any = None
-) -> Findings:
+def check_contract(rewards: Reward, dataset: Any, config: Any = None, tokenizer: Any = None) -> Findings:
     """Check prompts, dataset columns, their types, lengths in tokens, and weights."""
     names, functions = dataset.column_names, [*find_functions(rewards)]
     solution = "solution" if is_guess(rewards, names) else find_answer_column(rewards, names)
@@ -70,7 +63,7 @@ def check_readiness(rewards: Reward) -> Findings:
     return found
 
 
-def check_template(rewards: Reward, dataset: "Dataset", tokenizer: Any, options: dict | None = None) -> Findings:
+def check_template(rewards: Reward, dataset: Any, tokenizer: Any, options: dict | None = None) -> Findings:
     """Check that the chat template opens no tag that a reward looks for in the completion, or it is 0 for the whole run."""
     found = Findings("chat template")
     prompt = dataset[0]["prompt"]
@@ -101,7 +94,7 @@ def check_template(rewards: Reward, dataset: "Dataset", tokenizer: Any, options:
     return found
 
 
-def check_model_inputs(dataset: "Dataset", tokenizer: Any, model: Any, args: "GRPOConfig | None" = None) -> Findings:
+def check_model_inputs(dataset: Any, tokenizer: Any, model: Any, args: Any = None) -> Findings:
     """Check that the longest prompts fit into the positions of a model of this configuration, and that it reads images."""
     from transformers.models.auto import modeling_auto  # slow to import
 
@@ -136,7 +129,7 @@ def check_model_inputs(dataset: "Dataset", tokenizer: Any, model: Any, args: "GR
     return found
 
 
-def check_readings(rewards: Reward, dataset: "Dataset", threshold: float = 0.05) -> list[Findings]:
+def check_readings(rewards: Reward, dataset: Any, threshold: float = 0.05) -> list[Findings]:
     """Count the values that a reward with the trait `reads` cannot read, reads in part, or reads as several answers."""
     readers = {reader: name for reader, name in find_readers([rewards]).items() if reader[0] in dataset.column_names}
     has_prompts = "prompt" in dataset.column_names  # else an environment gives them
@@ -147,7 +140,7 @@ def check_readings(rewards: Reward, dataset: "Dataset", threshold: float = 0.05)
     ]
 
 
-def check_examinations(rewards: Reward, dataset: "Dataset") -> list[Findings]:
+def check_examinations(rewards: Reward, dataset: Any) -> list[Findings]:
     functions = dict.fromkeys(one for one in find_functions(rewards) if "examines" in one.factory.traits)
     rows = [dict(row) for row in dataset] if functions else []
     examined = ((one.name, one.ask_trait("examines", rows=rows)) for one in functions)

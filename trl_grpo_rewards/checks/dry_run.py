@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Iterator
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +16,6 @@ from ..traits import Findings
 from .completions import NO_ANSWER, ROUNDING, WORKING, Rows, Tokenize, score_totals, split_words, write_pairs
 from .trials import ANSWERS, FoundForm, Trials, average
 
-
-if TYPE_CHECKING:
-    from trl import GRPOConfig
 
 STABILITY = "the same completions scored again"  # title of the check of scores that depend on something else
 AGAIN_ROWS = 4  # number of rows that are scored again: the last ones, which no other check has scored before
@@ -36,9 +33,7 @@ def list_own_terms(rewards: Reward) -> list[Reward]:
     return [term for term in terms if any(one.factory.is_foreign for one in find_functions(term))]
 
 
-def check_stability(
-    rewards: Reward, found: FoundForm, tokens: Tokenize = split_words, config: "GRPOConfig | None" = None
-) -> Findings:
+def check_stability(rewards: Reward, found: FoundForm, tokens: Tokenize = split_words, config: Any = None) -> Findings:
     """Score completions twice, in another order and alone. Each difference is a warning, and so is a slow reward."""
     findings = Findings(STABILITY)
     rows = [*found.rows[-AGAIN_ROWS:]]
@@ -85,9 +80,7 @@ def find_changes(
                 )
 
 
-def check_dry_run(
-    trials: Trials, config: "GRPOConfig | None" = None, tokens: Tokenize = split_words, unit: str = "words"
-) -> Findings:
+def check_dry_run(trials: Trials, config: Any = None, tokens: Tokenize = split_words, unit: str = "words") -> Findings:
     """Check that right answers earn more than wrong ones and fit into a completion, and tell the time of each reward."""
     found = Findings(DRY_RUN)
     rewards, each = trials.rewards, trials.milliseconds

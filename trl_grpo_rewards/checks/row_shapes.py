@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ..constraints.table import pair_arguments, parse_text
 from ..errors import SOLUTION_COLUMNS
@@ -15,9 +15,6 @@ from ..programs.python_tests import UnreadableTests
 from ..tools.calls import read_expected_calls
 from ..verify.solutions import MAX_WORDS, list_solutions, read_gold, read_object
 
-
-if TYPE_CHECKING:
-    from datasets import Dataset
 
 READ_ROWS = 50  # largest number of rows whose values are read
 Row = Mapping[str, Any]
@@ -108,7 +105,7 @@ def suggest_reward(rows: Sequence[Row]) -> tuple[Shape, str, str]:
     return shape, column, str(parse(shape.reward.replace("{column}", column)))
 
 
-def suggest_for(dataset: "Dataset") -> tuple[str, str]:
+def suggest_for(dataset: Any) -> tuple[str, str]:
     """Return a sentence with the shape of a dataset's rows and the reward for them, and the column that decides."""
     read_columns = {"kwargs", *COMPANION_COLUMNS, *(column for shape in SHAPES for column in shape.columns)}
     read = [column for column in dataset.column_names if column in read_columns]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,9 +41,6 @@ from .completions import (
 )
 from .worthless import FORMLESS, attacks, collect_worthless
 
-
-if TYPE_CHECKING:
-    from datasets import Dataset
 
 TRIED_ROWS = 128  # largest number of dataset rows whose completions are scored
 ATTACKED_ROWS = 16  # largest number of dataset rows on which attacks are tried, too
@@ -357,7 +354,7 @@ def make_trials(
     return Trials(rewards, found, is_solved, texts, scores, table.to_numpy(), milliseconds)
 
 
-def take_rows(dataset: "Dataset") -> list[dict[str, Any]]:
+def take_rows(dataset: Any) -> list[dict[str, Any]]:
     return [dict(row) for row in dataset.select(range(min(TRIED_ROWS, len(dataset))))]
 
 

@@ -33,31 +33,15 @@ FONTS = {command: font for font, commands in TABLES["fonts"].items() for command
 DROPPED, WITHOUT_CONTENT = ({*TABLES[name].split()} for name in ("dropped", "without_content"))
 SEPARATORS = {*r"\qquad \hspace \newline".split()}
 
-INDEX, LARGE, DIGITS = (
-    rf"(?:({one})|\{{({one}|{several})\}})"
-    for one, several in ((r"\w", r"\w{2,4}"), ("[n3-9]", r"\d{2,4}"), (r"\d", r"\d{2,4}"))
-)
-# Spellings of several signs, as patterns: fractions such as `^1/_4`, roots of plain TeX, functions of programs, and
-# what shows nothing.
-REWRITTEN = {
-    r"\^\{?(\d+)\}?\s?/\s?_\{?(\d+)\}?": r"\\frac{\1}{\2}",
-    r"\\root\s?([^\\]{1,9}?)\s?\\of(?![a-z])": r"\\sqrt[\1]",
-    r"\bcbrt(?=\()": r"\\sqrt[3]",
-    r"\blog(2|10)(?=\()": r"\\log_{\1}",
-    r"\bMatrix(?=\(\[)": "",
-    rf"(?<![\w)\]}}])(?:\{{\}})?[_^]{INDEX}\s?(?:C|\\mathrm\{{C\}})_{INDEX}": r"\\binom{\1\2}{\3\4}",
-    rf"(?<![\w)\]}}])(?:\{{\}})?[_^]{INDEX}\s?P_{INDEX}": r"\\frac{(\1\2)!}{(\1\2-\3\4)!}",
-    rf"(?:C|\\mathrm\{{C\}})_{LARGE}\^{DIGITS}": r"\\binom{\1\2}{\3\4}",
-    rf"(?:C|\\mathrm\{{C\}})\^{DIGITS}_{LARGE}": r"\\binom{\3\4}{\1\2}",
-    rf"A_{LARGE}\^{DIGITS}": r"\\frac{(\1\2)!}{(\1\2-\3\4)!}",
-    r"\b(?:nCr|C(?=\(n))\(([^(),]{1,9}),([^(),]{1,9})\)": r"\\binom{\1}{\2}",
-    r"\b(?:nPr|P(?=\(n))\(([^(),]{1,9}),([^(),]{1,9})\)": r"\\frac{(\1)!}{(\1-\2)!}",
-    r"(?<=\d)--(?=\d)": "-",
-    r"(\\cup|\\cap)\s*,": r"\1 ",
-    r"\\!\s*|\{\}": "",
-    r"\\quad(?=[A-Za-z])": r"\\quad ",
+WHOLE = {  # parts of patterns: with or without braces, what may stand alone, and what only in them
+    name: rf"(?:({one})|\{{({one}|{several})\}})"
+    for name, one, several in (
+        ("<INDEX>", r"\w", r"\w{2,4}"),
+        ("<LARGE>", "[n3-9]", r"\d{2,4}"),
+        ("<DIGITS>", r"\d", r"\d{2,4}"),
+    )
 }
-
+REWRITTEN = {re.sub("<[A-Z]+>", lambda part: WHOLE[part[0]], one): plain for one, plain in TABLES["patterns"]}
 IS_REWRITTEN = re.compile("|".join(REWRITTEN))
 PREFIXED = {"x": 16, "o": 8, "b": 2}  # bases of numbers as programs write them: `0xA3`
 
