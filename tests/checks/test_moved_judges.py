@@ -1,14 +1,19 @@
-"""Judges that are moved by something else than the answer."""
+"""Judges that are moved by something else than the answer, as `scripts/try_judge.py` finds out."""
 
 import re
+import subprocess
+import sys
+from runpy import run_path
 
 import pytest
 
 from helpers.checks import make_problems
+from helpers.paths import ROOT
 from trl_grpo_rewards import boxed, gate, reward, tags
-from trl_grpo_rewards.checks.judges import REQUESTS, check_judges
 
 
+SCRIPT = ROOT / "scripts" / "try_judge.py"
+REQUESTS, check_judges = map(run_path(str(SCRIPT)).get, ("REQUESTS", "check_judges"))
 ASKED: list[str] = []
 DATA = make_problems("71", "82", "93", "104", "115")
 
@@ -96,3 +101,14 @@ def test_nobody_is_asked_without_need(rewards, data):
     ASKED.clear()
     found = check_judges(rewards, data, lambda text: pytest.fail(text))
     assert not found.is_run and not ASKED
+
+
+def test_the_script_asks_the_judges_of_a_job(server):
+    server(score=7)
+    judge = f"judge(model='m', rubric='r', base_url='{server.base_url}')"
+    command = [sys.executable, str(SCRIPT), "--rewards", f"boxed(evaluated=True) + {judge}"]
+    run = subprocess.run(command, capture_output=True, text=True)
+    shown = " ".join(run.stdout.split())
+    assert "judge: 18 requests about 3 rows of the dataset." in shown and run.returncode == 0, run.stderr
+    assert "right answers 0.700 and wrong ones 0.700 on average. Use a stronger judge." in shown
+    assert 0 < len(server.messages) <= 18  # an empty completion is not sent

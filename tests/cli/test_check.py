@@ -45,19 +45,6 @@ def test_a_broken_reward_is_a_fault_and_a_wrong_option_is_wrong_use(command, tmp
     assert wrong.returncode == 2 and "evaluated" in wrong.stderr and wrong.stdout == ""
 
 
-def test_judges_are_asked_on_demand_and_the_number_of_requests_is_said(command, server):
-    server(score=7)
-    judge = f"judge(model='m', rubric='r', base_url='{server.base_url}')"
-    given = ["check", "--rewards", f"boxed(evaluated=True) + {judge}"]
-    assert command(*given).returncode == 0 and not server.messages
-    shown = command(*given, "--judge").stdout
-    assert "judge: 18 requests about 3 rows of the dataset." in shown
-    assert "right answers 0.700 and wrong ones 0.700" in " ".join(shown.split())
-    assert 0 < len(server.messages) <= 18  # an empty completion is not sent
-    found = json.loads(command(*given, "--judge", "--json").stdout)
-    assert any("Use a stronger judge" in text for text in found["warnings"])
-
-
 def test_what_is_held_out_and_the_need_for_a_model_are_said(command, tmp_path):
     rows = [f'{{"prompt": "{n} + {n}?", "solution": "{2 * n}"}}\n' for n in range(19)]
     (tmp_path / "q.jsonl").write_text("".join(rows))

@@ -6,7 +6,6 @@ from dataclasses import asdict
 from typing import Any
 
 from ..checks import Findings, as_text, check
-from ..checks.judges import check_judges
 from . import console
 from .job import choose_model, describe_sizes, load_tokenizer, prepare_job, read_job
 
@@ -20,7 +19,6 @@ def main(arguments: Sequence[str]) -> None:
             tokenizer, shape = load_tokenizer(name, model, training) if name else (None, None)
     with console.keep_stdout_for_json(job.json):
         found = check(rewards, problems, training, tokenizer, job.bad_golds, shape)
-        found += [check_judges(rewards, problems)] if job.judge else []
     if job.json:
         console.print_json({"expression": str(rewards), **describe_findings(found)})
     else:

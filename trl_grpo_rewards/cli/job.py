@@ -37,7 +37,6 @@ class CheckArguments(JobArguments):
 
     details: bool = option(False, "Print every finding instead of a summary.")
     json: bool = option(False, "Print the findings as JSON.")
-    judge: bool = option(False, "Ask the judges what moves them, with at most 20 requests. Their server may cost.")
 
 
 JOBS: dict[str, Any] = {"train": JobArguments, "check": CheckArguments}

@@ -1,23 +1,37 @@
-"""Check whether order, length, praise, a denied answer or an empty one moves a judge. It is asked, so only on demand."""
+"""Find out whether order, length, praise, a denied answer or an empty one moves a judge, with at most 20 requests.
 
+    python scripts/try_judge.py --rewards "judge(model='m', rubric='Is it right?', reference=True)" --dataset_name rows.jsonl
+
+It takes the options of `trl-grpo-rewards check`. The judge's server must run, and may cost.
+"""
+
+import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
+from datasets import Dataset
 
-from ..errors import describe_reward_error
-from ..expressions import Reward, leave_out_witnesses
-from ..function_rewards import FunctionReward, find_functions
-from ..traits import Findings
-from .completions import BOX, ROUNDING, WORKING, count_words, list_known_solutions, score_totals, write_pairs
-from .trials import average, find_form, take_rows, without_asking
-from .worthless import attacks
+from trl_grpo_rewards.checks import as_text
+from trl_grpo_rewards.checks.completions import (
+    BOX,
+    ROUNDING,
+    WORKING,
+    count_words,
+    list_known_solutions,
+    score_totals,
+    write_pairs,
+)
+from trl_grpo_rewards.checks.trials import average, find_form, take_rows, without_asking
+from trl_grpo_rewards.checks.worthless import attacks
+from trl_grpo_rewards.cli.console import exit_on
+from trl_grpo_rewards.cli.job import prepare_job, read_job
+from trl_grpo_rewards.errors import describe_reward_error
+from trl_grpo_rewards.expressions import Reward, leave_out_witnesses
+from trl_grpo_rewards.function_rewards import FunctionReward, find_functions
+from trl_grpo_rewards.traits import Findings
 
 
-if TYPE_CHECKING:
-    from datasets import Dataset
-
-JUDGES = "the judges, which were asked"  # title of this check
+JUDGES = "the judges, which were asked"
 REQUESTS, JUDGED_ROWS = 20, 3  # largest numbers of requests and of rows
 MOVED = 1 / 3  # share of what a right answer gains over a wrong one from which on a judge is moved by something else
 
@@ -38,7 +52,7 @@ def count_requests(judge: FunctionReward) -> int:
     return 2 * judge.options.get("swaps", 1) if judge.is_grouped else len(MEANS) * criteria
 
 
-def check_judges(rewards: Reward, dataset: "Dataset", say: Callable[[str], None] = print) -> Findings:
+def check_judges(rewards: Reward, dataset: Dataset, say: Callable[[str], None] = print) -> Findings:
     """Ask the judges among the rewards about some completions. The number of requests is said before."""
     functions = dict.fromkeys(find_functions(leave_out_witnesses(rewards)))
     judges = [one for one in functions if one.factory.traits.get("asks")]
@@ -89,3 +103,15 @@ def add_means(found: Findings, judge: FunctionReward, rows: list, groups: list[l
             f"{judge} is moved by {what}, by at least {MOVED:.0%} of the gap between a right answer and a wrong one. Use a stronger "
             f"judge, or ask it only about right answers: gate(..., by=boxed())."
         )
+
+
+def main() -> None:
+    with exit_on(TypeError, ValueError, ImportError):
+        job, training, _ = read_job(sys.argv[1:], "check")
+        found = check_judges(*prepare_job(job, training)[:2])
+    print(as_text([found]))
+    sys.exit(bool(found.faults))
+
+
+if __name__ == "__main__":
+    main()
