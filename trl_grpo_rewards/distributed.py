@@ -1,10 +1,4 @@
-"""Ranks: groups whose rows are on several ones, and how many worker processes each may have.
-
-TRL distributes the completions of one prompt over the ranks, and each rank scores its own rows. For a grouped reward, the
-rows of all ranks are gathered, each rank scores some of the groups, and the scores (or an error) are gathered again.
-Both collectives run on every rank in every call, in the main thread. They must not run in TRL's thread for asynchronous
-rewards: it awaits several rewards at once, which could mix up their data, and it knows only the first device.
-"""
+"""Ranks: groups whose rows are on several ones, and how many worker processes each may have."""
 
 import contextlib
 import os

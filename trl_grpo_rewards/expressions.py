@@ -1,9 +1,4 @@
-"""Rewards as values: TRL can call them, and they can be added, multiplied by each other and multiplied by numbers.
-
-A [`Reward`] is frozen, comparable, hashable and picklable, and it prints as the expression that builds it. Its logic is
-written once, in `score`. TRL calls it as a plain function, or as a coroutine function if anything in it awaits. Outside
-of a running event loop, a call returns the scores in either case.
-"""
+"""Rewards as values: TRL can call them, and they can be added, multiplied by each other and multiplied by numbers."""
 
 import asyncio
 import contextlib

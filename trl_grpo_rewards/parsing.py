@@ -1,8 +1,4 @@
-"""Expressions of rewards as text, for recipes and the command line.
-
-The parser reads calls, bare names, numbers, strings, None, True, False, tuples, lists, dicts, columns, `+`, `-` and `*`. It walks
-the syntax tree and does not evaluate code.
-"""
+"""Expressions of rewards as text, for recipes and the command line. Their syntax tree is walked, and no code is evaluated."""
 
 import ast
 import operator

@@ -1,9 +1,4 @@
-"""The decorator `@reward`, and the registry of rewards that expressions can name.
-
-In a reward function, positional parameters are data and keyword-only parameters are options. `*names` takes options that
-are given by position. The decorator returns a [`RewardFactory`]. Calling it with options, and with the names of columns
-to read in place of the usual ones, gives the reward.
-"""
+"""The decorator `@reward`, and the registry of rewards that expressions can name."""
 
 import inspect
 import operator

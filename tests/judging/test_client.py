@@ -283,13 +283,12 @@ def test_judge_refuses_what_cannot_work(options):
     assert "sk-1234" not in str(caught.value)
 
 
-@pytest.mark.parametrize("option", [{"dropout": 0.5}, {"separate": True}])
-def test_options_of_columns_are_refused_without_one(option):
+def test_options_of_columns_are_refused_without_one():
     with pytest.raises(ValueError, match=r"with rubric='Is it clear\?'. Leave it out, or set the rubric to column"):
-        judge("m", "Is it clear?", **option)
+        judge("m", "Is it clear?", separate=True)
     with pytest.raises(TypeError, match="'rubric' of 'ranking' must be of type str; got column"):
         ranking("m", column("rubric"))
-    judge("m", column("rubric"), **option)
+    judge("m", column("rubric"), separate=True)
 
 
 def test_a_criterion_is_a_sentence_a_weight_or_both():

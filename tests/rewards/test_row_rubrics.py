@@ -2,7 +2,6 @@
 
 import json
 import re
-from types import SimpleNamespace
 
 import pytest
 from datasets import Dataset
@@ -181,47 +180,6 @@ def test_no_criterion_breaks_out_of_its_line(server, place):
     assert all(fenced(message, "criteria").count("\n") == 2 for message in messages)
 
 
-# --- dropout
-
-LONG = [{"criterion": f"Names animal{index:02}", "points": 1 + index % 3} for index in range(20)]
-
-
-def shown(server) -> list[str]:
-    return [fenced(message, "criteria") for message in server.messages]
-
-
-def test_a_part_of_the_criteria_is_hidden_alike_for_a_group_and_anew_in_each_step(server):
-    seen = []
-    for step in range(6):
-        server()
-        grade(server, ["one", "two", "three"], [LONG] * 3, dropout=0.5, state=SimpleNamespace(global_step=step))
-        assert len({*shown(server)}) == 1 and shown(server)[0].count("\n") == 9
-        seen.append(shown(server)[0])
-    assert len({*seen}) == 6
-    server()
-    for rows in (["one"], ["two"]):  # on other ranks, and in another call
-        grade(server, rows, [json.dumps(LONG)], dropout=0.5, state=SimpleNamespace(global_step=3))
-    assert {*shown(server)} == {seen[3]}
-
-
-def test_a_criterion_that_is_hidden_counts_neither_way(server):
-    text = " ".join(f"animal{index:02}" for index in range(0, 20, 2))
-    state = SimpleNamespace(global_step=1)
-    (score,), _, extra = grade(server, [text], [LONG], dropout=0.5, state=state)
-    kept = [int(number) for number in re.findall(r"animal(\d+)", shown(server)[0])]
-    points = {index: LONG[index]["points"] for index in kept}
-    earned = sum(value for index, value in points.items() if index % 2 == 0)
-    assert score == pytest.approx(earned / sum(points.values())) and extra["judge/verdicts"][0].count("\n") == 9
-
-
-def test_dropout_needs_the_step(server):
-    with pytest.raises(
-        ValueError, match=r"judge\(dropout=0.5\) needs the optimizer step.*Use the judge without dropout"
-    ):
-        grade(server, ["one"], [LONG], dropout=0.5)
-    assert server.calls == 0
-
-
 # --- commands and runs
 
 
@@ -250,7 +208,7 @@ def test_check_says_what_was_recognised_and_counts_what_is_unreadable():
 
 
 def test_a_run_records_verdicts_and_is_scored_again_from_them(server, config, tmp_path, command):
-    kept = by_row(server, cache=str(tmp_path / "kept"), dropout=0.4)
+    kept = by_row(server, cache=str(tmp_path / "kept"))
     rubric = [{"criterion": f"Has the digit {digit}", "points": 1 + digit} for digit in range(10)]
     args = config(max_steps=2, log_completions=True)
     trainer = FilteredGRPOTrainer(demo.MODEL, kept + 0.1 * tags("think"), args=args, train_dataset=rows(64, rubric))

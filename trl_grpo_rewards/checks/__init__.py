@@ -1,7 +1,4 @@
-"""Checks of rewards, dataset and configuration before training. They take seconds and need no model weights.
-
-`attacks` and `assert_not_gameable` are for the test suite of your own rewards.
-"""
+"""Checks of rewards, dataset and configuration before training. They take seconds and need no model weights."""
 
 from ..traits import Findings, Form, Reading
 from .all_checks import as_text, check, verdict

@@ -95,12 +95,6 @@ def multiple_sections(text: str, section_spliter: str, num_sections: Position) -
     return sum(map(has_content, re.split(heads, text)[1:])) >= num_sections
 
 
-@constraint("detectable_format:title")
-def title(text: str) -> bool:
-    """A title is between `<<` and `>>` in one line."""
-    return any(has_content(line.partition("<<")[2].rpartition(">>")[0]) for line in text.split("\n"))
-
-
 @constraint("detectable_format:json_format")
 def json_format(text: str) -> bool:
     """The whole text is JSON, inside a code block or not."""
@@ -227,8 +221,13 @@ def count_lines(text: str) -> int:
     return sum(line != "" for line in text.translate(WITHOUT_PUNCTUATION).strip().split("\n"))
 
 
+def find_title(line: str) -> str:
+    return line.partition("<<")[2].rpartition(">>")[0]
+
+
 add_constraints(
     {
+        "detectable_format:title": lambda text: any(has_content(find_title(line)) for line in text.split("\n")),
         "detectable_format:constrained_response": lambda text: sum(answer in text for answer in ANSWERS) == 1,
         "startend:quotation": lambda text: len(text.strip()) > 1 and {text.strip()[0], text.strip()[-1]} == {'"'},
         "format:newline": lambda text: count_lines(text) == len(list_spaced_words(text)),

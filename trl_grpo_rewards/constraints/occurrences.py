@@ -146,6 +146,10 @@ def capital_word_frequency(text: str, capital_frequency: int, capital_relation: 
     return meets_relation(sum(token.isupper() for token in list_tokens(text)), capital_relation, capital_frequency)
 
 
+def is_palindrome(word: str) -> bool:
+    return len(word) >= 5 and word == word[::-1]
+
+
 def is_against_title_case(token: str) -> bool:
     """Return whether a word begins with a small letter. Words with letters of both cases, such as `iPhone`, may."""
     return token[0].islower() and (len(token) == 1 or token[1:].islower() or token[1:].isupper())
@@ -199,19 +203,6 @@ def quotes(text: str) -> bool:
     return False
 
 
-@constraint("words:vowel")
-def vowel(text: str) -> bool:
-    """One paragraph with at most three of the five vowels, with or without accents."""
-    return "\n" not in text.strip() and len(VOWELS.intersection(normalize("NFKD", text.lower()))) <= 3
-
-
-@constraint("words:palindrome")
-def palindrome(text: str) -> bool:
-    """Ten different ones."""
-    words = {*list_spaced_words(text.lower())}
-    return sum(len(word) >= 5 and word == word[::-1] for word in words) >= 10
-
-
 @constraint("words:no_consecutive")
 def no_consecutive(text: str) -> bool:
     """There are two or more words."""
@@ -230,7 +221,11 @@ add_constraints(
     {
         "format:no_whitespace": lambda text: not any(map(str.isspace, text)),
         "format:title_case": lambda text: not any(map(is_against_title_case, list_tokens(text))),
+        "words:vowel": lambda text: (
+            "\n" not in text.strip() and len(VOWELS.intersection(normalize("NFKD", text.lower()))) <= 3
+        ),
         "words:consonants": lambda text: all(map(CONSONANTS.search, text.split())),
+        "words:palindrome": lambda text: sum(map(is_palindrome, {*list_spaced_words(text.lower())})) >= 10,
         "words:prime_lengths": lambda text: all(len(word) in PRIMES for word in list_spaced_words(text)),
     }
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import regex
 
 from .splitting import PUNCTUATION, WORDS, list_spaced_words, list_words, split_sentences, strip_punctuation
-from .table import Position, UnreadableConstraint, constraint
+from .table import Position, UnreadableConstraint, add_constraints, constraint
 
 
 if TYPE_CHECKING:
@@ -80,22 +80,10 @@ EMOJI = regex.compile(r"\p{Emoji}(?<!\p{ASCII})")
 JAPANESE = regex.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
 
 
-def count_marks(text: str) -> tuple[int, int, int]:
+def count_marks(text: str) -> list[int]:
     """Return how many sentences end with a period, a question mark and an exclamation mark."""
     ends = Counter(sentence[-1] for sentence in split_sentences(text))
-    return ends["."], ends["?"], ends["!"]
-
-
-@constraint("ratio:sentence_type")
-def sentence_type(text: str) -> bool:
-    statements, questions, _ = count_marks(text)
-    return statements == 2 * questions > 0
-
-
-@constraint("ratio:sentence_balance")
-def sentence_balance(text: str) -> bool:
-    statements, questions, exclamations = count_marks(text)
-    return statements == questions == exclamations > 0
+    return [ends[mark] for mark in ".?!"]
 
 
 @constraint("ratio:sentence_words")
@@ -166,13 +154,17 @@ def repeats(text: str, small_n: int) -> bool:
     return max(Counter(list_spaced_words(text.lower())).values(), default=0) <= small_n
 
 
-@constraint("words:start_verb")
-def start_verb(text: str) -> bool:
-    return is_verb(next(iter(list_words(text.lower())), ""))
-
-
 @constraint("count:words_japanese")
 def words_japanese(text: str, N: Position) -> bool:
     """Every N-th word has a Japanese letter, unless it is a number. There are N words or more."""
     words = [strip_punctuation(word) for word in text.split()[N - 1 :: N]]
     return bool(words) and all(JAPANESE.search(word) for word in words if word and not word.isdigit())
+
+
+add_constraints(
+    {
+        "ratio:sentence_type": lambda text: (marks := count_marks(text))[0] == 2 * marks[1] > 0,
+        "ratio:sentence_balance": lambda text: (marks := count_marks(text))[0] == marks[1] == marks[2] > 0,
+        "words:start_verb": lambda text: is_verb(next(iter(list_words(text.lower())), "")),
+    }
+)

@@ -1,7 +1,4 @@
-"""Clients of judges: OpenAI's chat protocol, with structured output and a limit of tokens where a server accepts them.
-
-Equal prompts of a batch are sent once, calls end with it, and verdicts may be cached in a folder.
-"""
+"""Clients of judges: OpenAI's chat protocol, with structured output and a limit of tokens where a server accepts them."""
 
 import asyncio
 import contextlib

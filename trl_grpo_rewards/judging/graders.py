@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any, NamedTuple, TypeAlias
 
 from ..scores import Score
-from .rubrics import Criterion, UnreadableRubric, hide_part, read_rubric, score_verdicts, split_criterion
+from .rubrics import Criterion, UnreadableRubric, read_rubric, score_verdicts, split_criterion
 from .verdicts import Grading, GradingPrompt, build_prompt
 
 
@@ -121,25 +121,14 @@ class CriteriaGrader:
 Grader: TypeAlias = ScaleGrader | CriteriaGrader
 
 
-def read_graders(
-    rubrics: Sequence[Any], separate: bool, dropout: float, trainer_state: Any
-) -> list[Grader | UnreadableRubric]:
+def read_graders(rubrics: Sequence[Any], separate: bool) -> list[Grader | UnreadableRubric]:
     """Return the grader of each row with a rubric of its own, or what is wrong with the rubric."""
-    if dropout and trainer_state is None:
-        raise ValueError(
-            f"judge(dropout={dropout}) needs the optimizer step, but this call has no 'trainer_state'. GRPOTrainer passes "
-            f"it, but AsyncGRPO does not. Use the judge without dropout here."
-        )
     graders: list[Grader | UnreadableRubric] = []
     for value in rubrics:
         try:
-            criteria = read_rubric(value)
+            graders.append(CriteriaGrader(read_rubric(value), separate))
         except UnreadableRubric as error:
             graders.append(error)
-            continue
-        if dropout:  # depends on the step and the rubric alone, so it is the same for a whole group on all ranks
-            criteria = hide_part(criteria, dropout, f"{trainer_state.global_step} {criteria}")
-        graders.append(CriteriaGrader(criteria, separate))
     return graders
 
 

@@ -2,7 +2,6 @@
 
 import json
 import math
-import random
 import re
 import reprlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -45,17 +44,6 @@ def score_verdicts(criteria: Sequence[Criterion], met: Sequence[bool]) -> float:
         return 0.0
     earned = sum(one.points for one, is_met in verdicts if is_met)
     return min(max(earned / sum(max(one.points, 0.0) for one in criteria), 0.0), 1.0)
-
-
-def hide_part(criteria: Sequence[Criterion], share: float, seed: str) -> tuple[Criterion, ...]:
-    """Return the criteria without a random share of those that are not required. One with positive points always stays."""
-    required = [place for place, one in enumerate(criteria) if one.is_required]
-    others = [place for place, one in enumerate(criteria) if not one.is_required]
-    drawn = random.Random(seed).sample(others, len(others))
-    kept = required + drawn[: math.ceil(len(drawn) * (1 - share))]
-    if not any(criteria[place].points > 0 for place in kept):
-        kept.append(next(place for place in drawn if criteria[place].points > 0))
-    return tuple(criteria[place] for place in sorted(kept))
 
 
 HOLDERS = ("rubrics", "rubric", "criteria")  # keys of the criteria in a dict; without one, its only list or dict

@@ -76,9 +76,7 @@ def build_settings(options: Mapping[str, Any]) -> Settings:
     return Settings(**{field.name: freeze(options[field.name], field.name) for field in fields(Settings)})
 
 
-def check_judge(
-    rubric: Any, scale: tuple[float, float], separate: bool = False, dropout: float = 0.0, **options: Any
-) -> None:
+def check_judge(rubric: Any, scale: tuple[float, float], separate: bool = False, **options: Any) -> None:
     if importlib.util.find_spec("openai") is None:
         raise ImportError(
             "A judge needs the openai client, which is not installed. "
@@ -88,7 +86,6 @@ def check_judge(
     url, is_column, by_rubric = settings.base_url or "http://_", isinstance(rubric, Column), f"with rubric={rubric!r}"
     reserved = sorted({"messages", "model", "stream", "response_format"} & {*(settings.request or ())})
     is_name = re.fullmatch(r"[A-Za-z_]\w{0,60}", settings.api_key_env)  # otherwise, it may be the key itself
-    own = f"{'separate=True' if separate else f'dropout={dropout}'} {by_rubric}"
     for is_valid, given, remedy in (
         (settings.model.strip(), f"model={settings.model!r}", "Set it to the model's name on the server"),
         (re.match("https?://.", url), f"base_url={url!r}", "It must begin with http:// or https://"),
@@ -96,7 +93,11 @@ def check_judge(
         (not reserved, f"request={settings.request!r}", f"Leave out {', '.join(reserved)}, which the judge sets"),
         (settings.cache != "", "cache=''", "Set it to a folder, or leave it out"),
         (is_column or is_rubric(rubric), f"rubric={rubric!r}", f"Set it to {RUBRICS}"),
-        (is_column or not (separate or dropout), own, "Leave it out, or set the rubric to column('rubric')"),
+        (
+            is_column or not separate,
+            f"separate=True {by_rubric}",
+            "Leave it out, or set the rubric to column('rubric')",
+        ),
         (not is_column or scale == SCALE, f"scale={scale} {by_rubric}", "Leave it out: a criterion is met or not"),
         (scale[0] < scale[1], f"scale={scale}", "Set it to the worst and the best score: scale=(0, 10)"),
     ):

@@ -1,8 +1,4 @@
-r"""Whether two expressions have the same values, which is tried at points that are derived from the two expressions.
-
-An expression with arbitrary constants, such as `x^2 + C` or `C_1e^x + C_2e^{-x}`, is a family of functions. Two families are
-equal if their constants can be renamed one to one, or if both are linear in their constants and span the same functions.
-"""
+"""Whether two expressions have the same values, which is tried at points that are derived from the two expressions."""
 
 import itertools
 import random

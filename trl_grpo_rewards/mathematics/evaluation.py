@@ -1,7 +1,4 @@
-"""Evaluation of expressions: exactly if they are rational numbers, and at a point with 96 digits.
-
-sympy is not used: it simplifies what it reads, which can take forever. Everything here is bounded in size.
-"""
+"""Evaluation of expressions: exactly if they are rational numbers, and at a point with 96 digits. All of it is bounded."""
 
 import functools
 import math

@@ -1,7 +1,4 @@
-"""
-The reader: it turns tokens into a value by precedence. What each token builds, and how strongly it binds, is written in
-a [`Grammar`]. Each token is looked at a fixed number of times for each level of brackets, and the depth is limited.
-"""
+"""The reader, which turns tokens into a value by precedence, as a [`Grammar`] says."""
 
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction

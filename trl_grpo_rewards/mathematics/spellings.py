@@ -1,7 +1,4 @@
-r"""
-Spellings that mean the same: Unicode signs as LaTeX, commands as their usual synonym, and commands that only change how
-a text looks.
-"""
+"""Spellings that mean the same: Unicode signs, synonyms of commands, and commands that only change how a text looks."""
 
 import re
 import tomllib

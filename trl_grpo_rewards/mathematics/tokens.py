@@ -1,8 +1,4 @@
-r"""The words and symbols of an answer. [`tokenize`] reads a text once, from left to right, with one regular expression.
-
-Spellings that mean the same become one token here: size commands and math delimiters disappear, Unicode signs become
-LaTeX commands, `1{,}000` becomes the number 1000, and `\text{...}` becomes words.
-"""
+"""The words and symbols of an answer. [`tokenize`] reads a text once, from left to right, with one regular expression."""
 
 import functools
 import re

@@ -1,8 +1,4 @@
-"""The tests of one row as values, and whether what a program gave back passes them. Nothing of the program is evaluated.
-
-The output of a program is hostile text. Values are bounded before they are read, and comparing them takes time linear in
-the size of what is expected.
-"""
+"""The tests of one row as values, and whether what a program gave back passes them. Nothing of the program is evaluated."""
 
 import asyncio
 import functools

@@ -1,7 +1,4 @@
-"""Examines the tests of a dataset before training: whether they can be read, and whether they tell right from wrong.
-
-Tests are weak if they pass programs that solve nothing, or right ones with one small fault.
-"""
+"""Whether the tests of a dataset can be read, and whether they pass what solves nothing or has one small fault."""
 
 import ast
 import contextlib

@@ -1,9 +1,4 @@
-"""Reads the tests of a row, in the formats of docs/programs.md, which are recognised by their shape.
-
-Tests may also be JSON text or Python literals, or such a text packed as LiveCodeBench does it. No code in a row is evaluated
-here. A packed text is base64 of a zlib stream with the pickle of a string. The pickle is not loaded: its opcodes are listed, and it
-must consist of one string, so it can neither run anything nor take more memory than its size.
-"""
+"""Reads the tests of a row, in the formats of docs/programs.md, which are recognised by their shape."""
 
 import ast
 import base64

@@ -1,8 +1,4 @@
-"""The fields of a record: made from completions, as values that JSON can hold, and checked when they are read again.
-
-What a model, a dataset or a reward makes must never end a run, and a damaged file may hold anything. Fields that come from
-scores are made by `ScoredGroups.describe` in `training/groups.py`.
-"""
+"""The fields of a record: made from completions, as values that JSON can hold, and checked when they are read again."""
 
 import base64
 import hashlib

@@ -1,8 +1,4 @@
-"""The warnings about a run: the rules for its log, and for what its records say about groups if there are any.
-
-A fact is true of a run of any length, from its fifth step on. A trend needs twenty steps. A run that learns well has no
-warnings. The trainer logs facts while it runs, and the report has all warnings. `symptoms.toml` has their texts.
-"""
+"""The warnings about a run: the rules for its log, and for what its records say about groups. `symptoms.toml` has the texts."""
 
 import math
 import tomllib

@@ -26,7 +26,6 @@ async def appeal(
     reward: Reward,
     to: Reward,
     refused: bool = False,
-    numbers: bool = False,
     at_least: float = 1.0,
     budget: Share = 1.0,
 ) -> list[Score]:
@@ -51,9 +50,6 @@ async def appeal(
             Scores the rows that appeal.
         refused (`bool`, *optional*, defaults to `False`):
             Whether rows that the rule scores with at most 0 also appeal. Rows that it scores with None come first.
-        numbers (`bool`, *optional*, defaults to `False`):
-            Whether an answer that is a number may appeal even if an accepted solution is a plain number. Solutions are
-            looked for in the columns that the rule reads.
         at_least (`float`, *optional*, defaults to `1.0`):
             Score of `to` that overturns a refusal.
         budget (`float`, *optional*, defaults to `1.0`):
@@ -75,7 +71,7 @@ async def appeal(
     columns = sorted({column for one in rules for column in one.own_columns} & {*batch.columns})
     fates = [None if score is None or (refused and score <= 0) else "" for score in scores]
     for row, score in enumerate(scores):
-        if score is not None and fates[row] is None and not numbers:
+        if score is not None and fates[row] is None:
             solutions = [one for column in columns for one in list_solutions(batch.columns[column][row])]
             fates[row] = "plain numbers" if is_between_numbers(batch.columns["completions"][row], solutions) else None
     waiting = sorted((row for row, fate in enumerate(fates) if fate is None), key=lambda row: scores[row] is not None)

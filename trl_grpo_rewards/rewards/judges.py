@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 from typing import Annotated, Any, Literal, cast
 
-from annotated_types import Ge, Lt
+from annotated_types import Ge
 
 from ..judging.graders import Grader, ScaleGrader, grade_row, read_graders
 from ..judging.rubrics import UnreadableRubric, read_rubrics
@@ -26,7 +26,6 @@ async def judge(
     log_extra: Callable[[str, list], None],
     prompts: list | None = None,
     solution: list | None = None,
-    trainer_state: Any = None,
     *,
     model: str,
     rubric: str | dict[str, Any] | Column,
@@ -42,7 +41,6 @@ async def judge(
     max_failures: Share = 0.2,
     cache: str | None = None,
     separate: bool = False,
-    dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
 ) -> list[float | None]:
     """
     Score that another model gives by a rubric, from 0 (worst) to 1 (best); None if it gave no valid score.
@@ -99,10 +97,6 @@ async def judge(
             Folder for verdicts, so that the same request is not sent again. Several processes can share it.
         separate (`bool`, *optional*, defaults to `False`):
             Send one request for each criterion of a column, in place of one for all.
-        dropout (`float`, *optional*, defaults to `0.0`):
-            Share of the criteria of a column that are hidden in each step, at random but alike for all completions of a
-            prompt, so that the model cannot learn to please a fixed list. Those that are required are never hidden. From
-            [this paper](https://huggingface.co/papers/2608.11669).
 
     Raises:
         `RuntimeError`: more calls of a batch failed than `max_failures` allows. The message quotes the server.
@@ -132,7 +126,7 @@ async def judge(
     if isinstance(rubric, (str, Mapping)):
         graders = [ScaleGrader(freeze(rubric, "rubric"), scale)] * len(answers)
     else:  # the values of a column
-        graders = read_graders(cast(list[Any], rubric), separate, dropout, trainer_state)
+        graders = read_graders(cast(list[Any], rubric), separate)
         log_metric("unreadable", sum(isinstance(grader, UnreadableRubric) for grader in graders))
     asked = {
         row: grader.build_prompts(questions[row], answers[row], references[row])

@@ -1,9 +1,4 @@
-"""The seccomp filter of the jail: a program for the kernel's packet filter that judges every system call.
-
-It reads the call from `struct seccomp_data`: the number at offset 0, the architecture at 4, and the arguments at 16, each
-with its lower half first. Arguments that the kernel reads as 32 bits are compared by their lower halves. Pointers cannot
-be followed, so a call whose flags are behind a pointer (`clone3`, `openat2`) is not allowed.
-"""
+"""The seccomp filter of the jail: a program for the kernel's packet filter that judges every system call."""
 
 import struct
 import tomllib

@@ -1,10 +1,4 @@
-"""The jail: what a process gives up before it runs a program, in layers that each suffice against most attacks.
-
-A process in the jail has its own session, and it dies with its parent. It has no capabilities and no way to get any,
-limits of time, memory and output, no file but the interpreter's library (Landlock), and few system calls (seccomp).
-Where the kernel has no Landlock, it can open no file at all. None of this needs privileges, so it works for every user and
-inside containers. Numbers and structures are those of the kernel's headers.
-"""
+"""The jail: what a process gives up before it runs a program, in layers that each suffice against most attacks."""
 
 import contextlib
 import ctypes

@@ -1,8 +1,4 @@
-"""The local back end: a pool of worker processes on this machine, which run programs in the jail.
-
-`multiprocessing` is not used because it imports the user's script again. A worker is the interpreter with the modules of
-this folder and no package.
-"""
+"""The local back end: a pool of worker processes on this machine, which run programs in the jail."""
 
 import asyncio
 import atexit

@@ -1,9 +1,4 @@
-"""A worker of the local back end: it forks a process for each run, which enters the [`jail`] and runs a program there.
-
-A worker never sees a program or its input. Each request comes with the file descriptors of four files in memory for each
-program: the program and its standard streams. The fork reads and writes them itself, so nothing of one run is in the memory
-of the next. Modules that programs import are already loaded, so that a run costs little more than the fork.
-"""
+"""A worker of the local back end: it forks a process for each run, which enters the [`jail`] and runs a program there."""
 
 import _sitebuiltins
 import atexit

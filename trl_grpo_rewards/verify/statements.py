@@ -1,6 +1,4 @@
-r"""Find the final answer of a text, in a box or stated in words. Each text is read a fixed number of times from the left
-or the right, without regular expressions that could backtrack over it.
-"""
+"""Find the final answer of a text, in a box or stated in words, in time linear in its length."""
 
 import itertools
 import re

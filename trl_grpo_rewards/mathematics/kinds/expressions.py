@@ -1,7 +1,4 @@
-"""
-Expressions: numbers, symbols and operations. They are read by signs, powers, factors that stand side by side, brackets and
-bars, and compared by their values, except for operations that are not on numbers.
-"""
+"""Expressions: numbers, symbols and operations, which are compared by their values if they are on numbers."""
 
 import re
 from collections.abc import Callable

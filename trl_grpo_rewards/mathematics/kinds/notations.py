@@ -1,7 +1,4 @@
-"""
-Numbers in notations of their own: in other bases, such as `2102_3` and `3F_{16}`, and joined by colons or hyphens, as ratios,
-scores, ranges, dates and times of day are.
-"""
+"""Numbers in notations of their own: in other bases, and as ratios, scores, ranges, dates and times of day."""
 
 import re
 from collections import Counter

@@ -1,10 +1,4 @@
-"""The two ends of the pipes between the tests and the program: requests, replies, and objects that have numbers.
-
-A message is a line of JSON. A request has `do` and a reply has none; both carry the number of the request. While one side
-waits for a reply, it serves the requests of the other. A request is `{"do", "number", "forms", "table"}`. Its reply is
-`{"number", "form", "table"}`, whose form is the error if the reply has `"failed": true`. Both have `"changes"`: what
-objects that both sides hold contain now.
-"""
+"""The two ends of the pipes between the tests and the program: requests, replies, and objects that have numbers."""
 
 import builtins
 import json

@@ -1,10 +1,4 @@
-"""Plain data as JSON without loss, and the objects that can change and that both sides have.
-
-A value is written as a form: None, a bool, a text or a small integer as JSON has it, `{"int": ...}` and `{"float": ...}` for
-other numbers, and `[place]` for what is described in the table, so that cycles and shared lists survive. An entry of the table
-is `[kind, forms]`. Objects that can change have a number on both sides as well. The side that sends a message looks which of them
-have changed and tells the other one. So what the tests do to a list of the program happens there, too, and the other way round.
-"""
+"""Plain data as JSON without loss, and the objects that can change and that both sides have."""
 
 import copyreg
 import datetime

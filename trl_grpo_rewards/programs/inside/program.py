@@ -1,7 +1,4 @@
-"""A program in the sandbox: the names that it may use without an import, how it is loaded, run as a script, or called.
-
-The program can read and change everything here, so nothing in this process decides whether it passes.
-"""
+"""A program in the sandbox: the names that it may use without an import, how it is loaded, run as a script, or called."""
 
 import json
 import linecache

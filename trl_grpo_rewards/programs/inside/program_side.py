@@ -1,7 +1,4 @@
-"""The process of the program: it loads the program, and does to its objects what the tests ask for.
-
-The program can change everything here, so the other side believes none of it: see [`tests_side`].
-"""
+"""The process of the program: it loads the program, and does to its objects what the tests ask for."""
 
 import asyncio
 import builtins

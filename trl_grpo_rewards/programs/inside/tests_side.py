@@ -1,11 +1,4 @@
-"""The end of the dialogue in the process of the tests: what they see of the program, and what each may ask the other for.
-
-The program cannot reach this process. It can answer wrongly, which fails a test, or break the rules of the dialogue, which
-ends the tests as failed, whatever they would catch. It answers every question about its own objects, so one of them could
-claim to be what a test expects. That is why a value of the tests is never shown to such an object in a comparison or in
-arithmetic, and why it has no method that a text, a number or a container has. Objects that the tests make from what they use
-as a class are different: such tests let the class judge, until the program hands the object over as a result.
-"""
+"""The end of the dialogue in the process of the tests: what they see of the program, and what each may ask the other for."""
 
 import ast
 import builtins
