@@ -41,7 +41,7 @@ EXIT_CODES = """exit codes:
 """The exit codes, as `--help` shows them. argparse and shells use 2, 130 and 141 for the same."""
 
 OWN = ("the job", "the trainer of this package (FilteredGRPOConfig)")  # titles of what `--help` shows
-PROGRAMS = ("backend", "python", "packages")  # options of rewards that decide which code runs
+PROGRAMS = ("backend", "packages")  # options of rewards that decide which code runs
 LEAST_SIMILARITY = 0.8  # of an unknown option to what is suggested. At 0.6, `--json` suggests `--epsilon`.
 
 CONSOLE = Console(width=1_000_000, height=1000, color_system=None, force_jupyter=False)

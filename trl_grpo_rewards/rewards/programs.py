@@ -5,7 +5,6 @@ import importlib
 import logging
 import pickle
 import re
-import shutil
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
@@ -16,13 +15,12 @@ from annotated_types import Ge
 from ..judging.failures import Failure, FailureCounter
 from ..options import PositiveFloat, PositiveInt, Share
 from ..programs.blocks import find_program
-from ..programs.cases import MODULES, ProgramVerdict, RowTests, try_program
+from ..programs.cases import MODULES, ProgramVerdict, RowTests, list_importable, try_program
 from ..programs.examination import examine_programs, find_reference, has_passed
 from ..programs.formats import COMPANION_COLUMNS, read_tests
 from ..programs.python_tests import UnreadableTests
 from ..registry import reward
 from ..sandbox.local import LocalSandbox, get_local_sandbox
-from ..sandbox.packages import list_top_level
 from ..sandbox.protocol import Limits, Sandbox, SandboxFailed, Status
 from ..scores import Score
 from ..texts import completion_text
@@ -57,30 +55,20 @@ WORTHLESS = {
 """Programs that solve nothing. Those of [`~trl_grpo_rewards.programs.examination`] depend on the tests."""
 
 
-def check_code(backend: str, python: str | None, packages: tuple[str, ...]) -> None:
-    is_local, given = backend == "local", f"backend={backend!r}"
-    if not is_local and not OWN.fullmatch(backend):
-        problem = f"{given}. Set it to 'local' or to 'my_module:MySandbox'"
-    elif python is not None and not (is_local and shutil.which(python)):
-        problem = (
-            f"python={python!r} with {given}. Set it to an interpreter on this machine, for the local back end only"
+def check_code(backend: str, packages: tuple[str, ...]) -> None:
+    given = f"code() cannot use backend={backend!r}"
+    if backend != "local" and not OWN.fullmatch(backend):
+        raise ValueError(f"{given}. Set it to 'local' or to 'my_module:MySandbox'.")
+    if backend != "local" and packages:
+        raise ValueError(
+            f"{given} with packages={packages}. Leave them out: another back end has packages of its own."
         )
-    elif packages and not is_local:
-        problem = f"packages={packages} with {given}. Leave it out: another back end has packages of its own"
-    else:
-        return
-    raise ValueError(f"code() cannot use {problem}.")
 
 
-def list_importable(backend: str, python: str | None, packages: tuple[str, ...]) -> Collection[str] | None:
-    """Return the modules that tests may import besides the standard library, or None if only the back end knows."""
-    return list_top_level(packages, python and shutil.which(python)) if backend == "local" else None
-
-
-def open_backend(backend: str, python: str | None, packages: tuple[str, ...]) -> Sandbox:
+def open_backend(backend: str, packages: tuple[str, ...]) -> Sandbox:
     """Return a back end, which the caller closes, or raise a `ValueError`."""
     if backend == "local":
-        return get_local_sandbox(python and shutil.which(python), MODULES, packages)
+        return get_local_sandbox(MODULES, packages)
     module, _, name = backend.partition(":")
     try:
         sandbox: Sandbox = getattr(importlib.import_module(module), name)()
@@ -92,9 +80,9 @@ def open_backend(backend: str, python: str | None, packages: tuple[str, ...]) ->
     return sandbox
 
 
-def check_backend(backend: str, python: str | None, packages: tuple[str, ...]) -> str | None:
+def check_backend(backend: str, packages: tuple[str, ...]) -> str | None:
     """Check that programs can run, and return how they are kept in on this machine."""
-    sandbox = open_backend(backend, python, packages)
+    sandbox = open_backend(backend, packages)
     sandbox.check_ready()
     return sandbox.find_tier()[1] if isinstance(sandbox, LocalSandbox) else None
 
@@ -110,9 +98,8 @@ def write_solution(row: Mapping[str, Any], tests: str) -> str | None:
 
 
 def examine_tests(rows: list[dict[str, Any]], tests: str, **options: Any) -> Findings:
-    place = [options[name] for name in ("backend", "python", "packages")]
     limits = Limits(*(options[name] for name in ("timeout", "memory_mb", "output_bytes")))
-    return examine_programs(rows, tests, lambda: open_backend(*place), limits, list_importable(*place))
+    return examine_programs(rows, tests, lambda: open_backend(options["backend"], options["packages"]), limits)
 
 
 @reward(
@@ -137,7 +124,6 @@ async def code(
     memory_mb: Annotated[int, Ge(64)] = 1024,
     output_bytes: PositiveInt = 1_000_000,
     backend: str = "local",
-    python: str | None = None,
     packages: tuple[str, ...] = (),
     batch_timeout: PositiveFloat = 600.0,
     max_failures: Share = 0.2,
@@ -178,9 +164,6 @@ async def code(
         backend (`str`, *optional*, defaults to `"local"`):
             Where programs run: `"local"` is the jail on this machine, which needs Linux. `"my_module:MySandbox"` is a
             back end of your own, such as `examples/fusion_sandbox.py` for a server of Sandbox Fusion.
-        python (`str`, *optional*):
-            Interpreter of the programs for the local back end, such as `"python3.13"`. It must be Python 3.11 or
-            newer. By default, it is the interpreter of the training process.
         packages (`tuple[str, ...]`, *optional*, defaults to `()`):
             Installed packages that programs and tests may import with the local back end, such as `("numpy",)`. The
             names are those of distributions, and the packages that they require are included. Rows whose Python tests
@@ -208,14 +191,14 @@ async def code(
     ```
     """
     limits = Limits(timeout, memory_mb, output_bytes)
-    marks, read = read_row_tests(tests, columns, list_importable(backend, python, packages))
+    sandbox = open_backend(backend, packages)
+    marks, read = read_row_tests(tests, columns, list_importable(sandbox))
     programs = [find_program(completion_text(text), one) for text, one in zip(completions, read, strict=True)]
     keys = [
         None if program is None or isinstance(one, UnreadableTests) else (program, mark)
         for program, mark, one in zip(programs, marks, read, strict=True)
     ]
     known = {mark: one for mark, one in zip(marks, read, strict=True) if isinstance(one, RowTests)}
-    sandbox = open_backend(backend, python, packages)
 
     async def try_all(different: Iterable[Key]) -> dict[Key, Outcome]:
         tasks = {key: try_one(key[0], known[key[1]], sandbox, limits, partial) for key in different}

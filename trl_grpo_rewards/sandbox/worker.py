@@ -392,7 +392,7 @@ class PackageFinder:
 
 
 def import_packages(packages: dict[str, Any]) -> None:
-    """Import packages that [`packages.describe_packages`] describes. Those that others need may be missing."""
+    """Import packages that [`local.describe_packages`] describes. Those that others need may be missing."""
     if packages["named"]:
         sys.meta_path.append(PackageFinder([*packages["named"], *packages["needed"]], packages["path"]))
     for name in packages["named"]:
