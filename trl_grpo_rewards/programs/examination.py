@@ -28,7 +28,7 @@ from .cases import (
     list_required,
     try_program,
 )
-from .formats import COMPANION_COLUMNS, read_tests
+from .formats import COMPANION_COLUMNS, read_row_tests
 from .python_tests import PythonTests, UnreadableTests
 
 
@@ -80,14 +80,10 @@ def examine_programs(
 
 
 async def examine_in(sandbox: Sandbox, rows: list[dict[str, Any]], column: str, limits: Limits) -> Findings:
-    readable: dict[int, RowTests] = {}
-    unreadable: dict[int, str] = {}
-    for place, row in enumerate(rows):
-        try:
-            companions = {name: row.get(name) for name in COMPANION_COLUMNS}
-            readable[place] = read_tests(row.get(column), companions, packages=list_importable(sandbox))
-        except UnreadableTests as error:
-            unreadable[place] = str(error)
+    companions = {name: [row.get(name) for row in rows] for name in COMPANION_COLUMNS}
+    _, read = read_row_tests([row.get(column) for row in rows], companions, list_importable(sandbox))
+    readable = {place: one for place, one in enumerate(read) if isinstance(one, RowTests)}
+    unreadable = {place: str(one) for place, one in enumerate(read) if isinstance(one, UnreadableTests)}
     kinds = Counter(type(tests.cases[0]) for tests in readable.values())
     found = Findings(lines=[f"{len(readable):,} of {len(rows):,} rows have tests that can be read"])
     found.lines.extend(f"{kinds[kind]:,} with {several}" for kind, several in KINDS.items() if kinds[kind])

@@ -3,10 +3,9 @@
 import asyncio
 import importlib
 import logging
-import pickle
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, TypeAlias
 
@@ -17,7 +16,7 @@ from ..options import PositiveFloat, PositiveInt, Share
 from ..programs.blocks import find_program
 from ..programs.cases import MODULES, ProgramVerdict, RowTests, list_importable, try_program
 from ..programs.examination import examine_programs, find_reference, has_passed
-from ..programs.formats import COMPANION_COLUMNS, read_tests
+from ..programs.formats import read_row_tests
 from ..programs.python_tests import UnreadableTests
 from ..registry import reward
 from ..sandbox.local import LocalSandbox, get_local_sandbox
@@ -245,24 +244,6 @@ def describe_outcome(found: Outcome | RowTests, partial: bool) -> tuple[Score, s
         case ProgramVerdict():
             return found.share if partial else float(found.passed == found.total), found.failure
     return 0.0, "no code block"
-
-
-def read_row_tests(
-    values: list[Any], columns: Mapping[str, list[Any]], importable: Collection[str] | None
-) -> tuple[list[bytes], list[RowTests | UnreadableTests]]:
-    """Return a mark for each row, which is equal for equal tests, and its tests or the error about them."""
-    known: dict[bytes, RowTests | UnreadableTests] = {}
-    companions = [name for name in COMPANION_COLUMNS if name in columns]
-    marks = []
-    for row, value in enumerate(values):
-        context = {name: columns[name][row] for name in companions}
-        marks.append(pickle.dumps((value, context)))
-        if marks[-1] not in known:
-            try:
-                known[marks[-1]] = read_tests(value, context, packages=importable)
-            except UnreadableTests as error:
-                known[marks[-1]] = error
-    return marks, [known[mark] for mark in marks]
 
 
 async def try_one(program: str, tests: RowTests, sandbox: Sandbox, limits: Limits, partial: bool) -> Outcome:
