@@ -6,7 +6,7 @@ import pytest
 
 from helpers.checks import make_problems
 from trl_grpo_rewards import boxed, gate, reward, tags
-from trl_grpo_rewards.checks.judges import REQUESTS, check_judges
+from trl_grpo_rewards.checks.gameability import REQUESTS, check_judges
 
 
 ASKED: list[str] = []

@@ -32,7 +32,6 @@ LEAST_MEAN = 0.9  # smallest mean that outcome rewards must give the dataset's o
 
 
 def list_own_terms(rewards: Reward) -> list[Reward]:
-    """Return the terms that train and have a function of the user's own."""
     terms = leave_out_witnesses(rewards).rewards
     return [term for term in terms if any(one.factory.is_foreign for one in find_functions(term))]
 

@@ -10,7 +10,7 @@ from datasets import Dataset
 
 from ..checks import Findings, as_text, check
 from ..checks.contract import check_readiness
-from ..checks.judges import check_judges
+from ..checks.gameability import check_judges
 from . import console
 from .job import choose_model, describe_sizes, load_tokenizer, prepare_job, read_job
 

@@ -125,7 +125,6 @@ def list_programs(rewards: Reward) -> list[str]:
 
 
 def import_rewards(modules: Sequence[str]) -> None:
-    """Import the modules, so that they register their rewards. The working directory is searched, too."""
     if modules and (folder := str(Path.cwd())) not in sys.path:
         sys.path.append(folder)  # at the end, so that a file in this folder replaces no installed module
     for module in modules:
@@ -188,7 +187,6 @@ def format_texts(texts: Sequence[str], rest: str) -> list[str]:
 
 
 def count(number: int, noun: str) -> str:
-    """Return a number of things, such as `1 fault` or `2,000 groups`."""
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 

@@ -137,7 +137,6 @@ def check_folder(name: str) -> None:
 
 
 def find_separator(file: str) -> dict[str, Any]:
-    """Return what separates the columns of a CSV file, by its first line, as options for pandas."""
     with open(file, errors="replace") as lines:
         heads = next(filter(str.strip, lines), "")
     separator = max(",;\t|", key=heads.count)
@@ -161,7 +160,6 @@ def check_rows(file: str, count: int | None = None) -> None:
 
 
 def check_file(kind: str, file: str) -> None:
-    """Raise an error if something keeps a local text file from being read."""
     with open(file, "rb") as start:
         first = start.read(8)
     if ending := next((ending for sign, ending in SIGNATURES.items() if first.startswith(sign)), None):

@@ -87,8 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def complete() -> None:
-    """Answer a shell that asks how a command line goes on, if argcomplete is installed."""
-    with contextlib.suppress(ImportError):
+    with contextlib.suppress(ImportError):  # argcomplete is optional
         import argcomplete
 
         parser = argparse.ArgumentParser()
@@ -130,31 +129,30 @@ def run_subcommand(arguments: Sequence[str]) -> None:
 
 def load_options(command: str) -> list[dict[str, Any]]:
     """Return the options of a job from a table, which TRL's parser writes if there is none for these versions."""
-    file, key = find_table()
-    is_own = file.exists() and file.stat().st_uid == getattr(os, "geteuid", int)()  # a folder may be shared
-    table: dict[str, Any] = {}
-    with contextlib.suppress(OSError, ValueError, TypeError):  # a file may be damaged
-        table = dict(json.loads(file.read_text(encoding="utf-8"))) if is_own else {}
-    if table.get("key") != key:
+    file, table = find_table(), dict[str, list[dict[str, Any]]]()
+    with contextlib.suppress(OSError, ValueError, TypeError):  # a file may be damaged, and a folder shared
+        if file.stat().st_uid == getattr(os, "geteuid", int)():
+            table = dict(json.loads(file.read_text(encoding="utf-8")))
+    if command not in table:
         from .job import list_options  # imports torch and TRL
 
-        table = {"key": key, **{name: list_options(name) for name in DESCRIPTIONS}}
+        table = {name: list_options(name) for name in DESCRIPTIONS}
         with contextlib.suppress(OSError):
             file.parent.mkdir(parents=True, exist_ok=True)
             with replace_file(file) as new:
                 json.dump(table, new)
-    options: list[dict[str, Any]] = table[command]
-    return options
+    return table[command]
 
 
-def find_table() -> tuple[Path, str]:
-    """Return the file of the table for this environment, and what it depends on besides."""
+def find_table() -> Path:
+    """Return the file of the table for this environment and the versions in it."""
     names = ("trl", "transformers", __package__.split(".")[0])
     places = [str(spec and spec.origin) for spec in map(find_spec, names)]
-    sources = [Path(__file__).parents[1] / name for name in ("cli/job.py", "cli/datasets.py", "training/config.py")]
-    key = [*map(version, names), *(source.stat().st_mtime_ns for source in sources)]  # a clone keeps its version
+    sources = [Path(__file__).parents[1] / name for name in ("cli/job.py", "training/config.py")]
+    times = [source.stat().st_mtime_ns for source in sources]  # a clone keeps its version
+    key = str([*places, *map(version, names), *times]).encode()
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path("/", cache, names[-1], f"options-{sha256(str(places).encode()).hexdigest()[:16]}.json"), str(key)
+    return Path("/", cache, names[-1], f"options-{sha256(key).hexdigest()[:16]}.json")
 
 
 def read_value(option: dict[str, Any], text: str) -> Any:

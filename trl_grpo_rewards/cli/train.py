@@ -124,7 +124,6 @@ def main(arguments: Sequence[str]) -> None:
 
 @contextlib.contextmanager
 def end_when_interrupted(trainer: FilteredGRPOTrainer) -> Iterator[None]:
-    """End the process with a sentence on what is kept if Ctrl-C or SIGTERM interrupts the run."""
     try:
         yield
     except KeyboardInterrupt:
