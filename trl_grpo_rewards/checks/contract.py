@@ -254,7 +254,6 @@ def leave_out_unreadable(rewards: Reward, rows: list[dict[str, Any]]) -> list[di
 
 
 def suggest_answer(value: Any) -> str:
-    """Return the last number or the last word of a value as an example for a message, or an empty string."""
     words = re.findall(r"\d+(?:[.,]\d+)*|[^\W\d_]+", value) if isinstance(value, str) else []
     numbers = [word for word in words if word[0].isdigit()]
     return f", such as {(numbers or words)[-1]!r} for this row" if words else ""

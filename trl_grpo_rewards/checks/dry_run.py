@@ -61,7 +61,6 @@ def check_stability(
 def find_changes(
     term: Reward, rows: Rows, groups: list[list[str]], first: list[list[Score]], tokens: Tokenize
 ) -> Iterator[str]:
-    """Yield a warning about each way of scoring again and each score that it changes."""
     each = [*zip(rows, groups, first, strict=True)]
     if term.is_grouped:
         apart = "without those of other prompts. It must not look at these"

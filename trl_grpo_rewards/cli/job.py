@@ -152,7 +152,6 @@ BUNDLED_MODELS = {None: demo.MODEL, "demo.arithmetic": demo.MODEL, "demo.program
 
 
 def choose_model(model: str | None, dataset: str | None) -> str | None:
-    """Return the model, which by default is the one bundled for the dataset, if there is one."""
     return model or BUNDLED_MODELS.get(dataset)
 
 
@@ -329,7 +328,6 @@ def split_dataset(data: DatasetDict, name: str, job: JobArguments, least_rows: i
 
 
 def describe_layout(data: Dataset) -> str | None:
-    """Return what is wrong with the layout of a file that has no column for prompts, or None."""
     for name, value in data[0].items() if len(data) == 1 or (len(data) and len(data.column_names) == 1) else ():
         inner = value[0] if isinstance(value, list) and value else value
         if isinstance(inner, dict) and not {"role", "from"} & {*inner}:

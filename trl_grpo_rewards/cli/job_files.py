@@ -87,13 +87,11 @@ def read_recipe(name: str) -> dict[str, Any]:
 
 
 def find_ending(name: str) -> str:
-    """Return the ending of a file, without that of its compression."""
     return Path(name.removesuffix(".gz")).suffix[1:].lower()
 
 
-def name_format(name: str | None, data_files: Sequence[str] | str | None) -> tuple[str | None, Sequence[str] | None]:
+def name_format(name: str | None, data_files: Sequence[str] | None) -> tuple[str | None, Sequence[str] | None]:
     """Return the format of files as the name of their dataset, if the name is a file, or is missing next to files."""
-    data_files = [data_files] if isinstance(data_files, str) else data_files  # a recipe may name one
     if name == "" or (name is not None and name not in BUNDLED and not Path(name).exists()):
         if "/" not in name and (close := get_close_matches(name, BUNDLED, n=1, cutoff=0.8)):
             raise ValueError(f"Did you mean --dataset_name {close[0]}? There is no dataset {name!r} in this package.")

@@ -228,6 +228,7 @@ def read_line(command: str, arguments: Sequence[str]) -> tuple[dict[str, Any], l
     settings |= {name: value for name, value in found.items() if value is not None} | given
     if name is not None:
         job_files.check_trust(name, recipe, given)
+    given = {one: value for one, value in found.items() if isinstance(value, list)} | given  # a recipe may name one
     dataset, files = job_files.name_format(settings["dataset_name"], settings["data_files"])
     given |= {"dataset_name": dataset} if dataset else {}
     given |= {"data_files": files} if files else {}

@@ -255,6 +255,5 @@ class RewardProgress(ProgressCallback):
             self.training_bar.set_postfix(reward=logs["reward"], dead=logs.get("groups/dead"))
 
     def close(self) -> None:
-        """Close the bar of a run that an error or an interrupt has ended."""
         if self.training_bar is not None:
             self.training_bar.close()
