@@ -26,7 +26,6 @@ UNSEEN = frozenset(
 
 RUNNING = ("eval", "exec", "compile", "__import__")
 RUNNING_MODULES = ("pickle", "marshal", "dill", "shelve", "doctest", "runpy")  # and functions that run texts
-PATCHING = ("monkeypatch", "mocker")  # fixtures that replace parts of the program
 
 ENTRY_POINT = re.compile(r"[^\W\d]\w*(\(\))?(\.[^\W\d]\w*(\(\))?)*")
 
@@ -95,10 +94,9 @@ def list_obstacles(nodes: list[ast.AST], entry_point: str | None, packages: Coll
             f"{ast.unparse(node)[:100]}, but run in another process. Rewrite them, or remove such rows."
         )
     for function, fixture in list_foreign_fixtures(nodes, called):
-        reason = "cannot reach into the program's process" if fixture in PATCHING else "is not available"
         yield (
-            f"Tests may use the fixture capsys and fixtures of their own; {function}() needs {fixture!r}, "
-            f"which {reason}. Rewrite the tests without it, or remove such rows."
+            f"Tests may use the fixture capsys and fixtures of their own; {function}() needs {fixture!r}. Rewrite the "
+            "tests without it, or remove such rows."
         )
 
 

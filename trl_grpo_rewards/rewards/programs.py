@@ -91,7 +91,6 @@ def write_block(program: str) -> str:
 
 
 def write_solution(row: Mapping[str, Any], tests: str) -> str | None:
-    """Return the row's own solution as a block, or None if it has none. `tests` is the column with the tests."""
     program = find_reference(row, tests)
     return None if program is None else write_block(program)
 
