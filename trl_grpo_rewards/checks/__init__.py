@@ -10,14 +10,4 @@ from .gameability import assert_not_gameable
 from .worthless import attacks
 
 
-__all__ = [
-    "Findings",
-    "Form",
-    "Reading",
-    "as_text",
-    "assert_not_gameable",
-    "attacks",
-    "check",
-    "honest",
-    "verdict",
-]
+__all__ = ["Findings", "Form", "Reading", "as_text", "assert_not_gameable", "attacks", "check", "honest", "verdict"]
