@@ -8,8 +8,8 @@ import pytest
 from datasets import Dataset, DatasetDict
 
 from trl_grpo_rewards import boxed
-from trl_grpo_rewards.cli.datasets import JobArguments
-from trl_grpo_rewards.cli.datasets import load_problems as load_job
+from trl_grpo_rewards.cli.job import JobArguments
+from trl_grpo_rewards.cli.job import load_problems as load_job
 
 
 def load_problems(name, *, least_rows=0, needed=(), **options):
@@ -52,7 +52,6 @@ def test_a_bundled_dataset_is_made_by_its_name_and_options():
 def test_files_become_conversations_with_a_solution(jsonl):
     columns = {"prompt_column": "question", "solution_column": "answer"}
     train, test = load_problems("json", data_files=[jsonl], **columns, eval_prompts=2, system_prompt="Be brief.")
-    assert [*load_problems("json", data_files=jsonl, **columns, eval_prompts=2)[0]["solution"]] == [*train["solution"]]
     assert (len(train), len(test)) == (18, 2) and train.column_names == ["prompt", "solution"]
     row = train[0]
     assert [message["role"] for message in row["prompt"]] == ["system", "user"]

@@ -43,8 +43,9 @@ def test_without_arguments_it_is_the_bundled_task():
     assert (training.max_steps, training.learning_rate) == (-1, 1e-6)  # TRL's defaults
 
 
-def test_modules_are_named_together_or_one_by_one_and_replace_those_of_a_recipe(tmp_path):
-    (tmp_path / "recipe.yaml").write_text("import_modules: [a]\n")
+@pytest.mark.parametrize("named", ["[a]", "a"])
+def test_modules_are_named_together_or_one_by_one_and_replace_those_of_a_recipe(tmp_path, named):
+    (tmp_path / "recipe.yaml").write_text(f"import_modules: {named}\n")
     recipe = ["--config", str(tmp_path / "recipe.yaml")]
     for given, modules in (
         (["--trust"], ["a"]),

@@ -62,7 +62,7 @@ def judge_all(
         return tests if isinstance(tests, RowTests) else read_tests(tests, companions, packages=packages)
 
     async def run() -> list[ProgramVerdict]:
-        place = sandbox or get_local_sandbox(None, MODULES, packages)
+        place = sandbox or get_local_sandbox(MODULES, packages)
         limits = Limits(seconds, memory_mb=4096 if packages else 1024)
         rows = [(program, read(*tests)) for program, *tests in jobs]
         return await asyncio.gather(*(try_program(*row, place, limits, partial) for row in rows))

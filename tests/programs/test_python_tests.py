@@ -1,13 +1,12 @@
 """Python tests that can run as they are written, and those that cannot."""
 
-import ast
 import time
 
 import pytest
 
 from helpers.corpora import read_corpus
 from trl_grpo_rewards.programs.formats import read_tests
-from trl_grpo_rewards.programs.python_tests import PythonTests, UnreadableTests, find_classes, find_use
+from trl_grpo_rewards.programs.python_tests import PythonTests, UnreadableTests, find_use
 
 
 EVAL_PLUS = """import numpy as np
@@ -63,10 +62,6 @@ def test_each_block_is_valid_on_its_own():
         read_tests(["def test():", "    assert f(1) == 2"])
 
 
-def walk(code):
-    return [*ast.walk(ast.parse(code))]
-
-
 @pytest.mark.parametrize(
     ("code", "entry_point", "names"),
     [
@@ -110,7 +105,8 @@ def test_names(code, entry_point, names):
     ],
 )
 def test_classes(code, classes):
-    assert find_classes(walk(code)) & {"Stack", "Vector", "Table", "Color", "Find_Max", "Find", "stack"} == classes
+    found = {*find_use(PythonTests((code,))).classes}
+    assert found & {"Stack", "Vector", "Table", "Color", "Find_Max", "Find", "stack"} == classes
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ CALLS = read_tests({"fn_name": "f", "inputs": [[1], [2]], "outputs": [1, 4]})
 
 
 def attempt(program, tests=PAIRS, partial=False, **limits):
-    sandbox = get_local_sandbox(None, MODULES)
+    sandbox = get_local_sandbox(MODULES)
     tests = read_tests(tests) if isinstance(tests, str | list) else tests
     return asyncio.run(try_program(program, tests, sandbox, Limits(**limits), partial))
 
@@ -100,7 +100,7 @@ def test_parts_of_python_tests_are_counted_where_the_share_is_wanted():
 )
 def test_tests_that_cannot_run_apart_from_the_program_are_unreadable(tests):
     with pytest.raises(UnreadableTests, match="Tests must be"):
-        sandbox, program = get_local_sandbox(None, MODULES), "class Base: pass\ndef f(n): return 1"
+        sandbox, program = get_local_sandbox(MODULES), "class Base: pass\ndef f(n): return 1"
         asyncio.run(try_program(program, read_tests(tests, packages=None), sandbox, Limits()))
 
 

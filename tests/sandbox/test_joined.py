@@ -91,9 +91,9 @@ def test_a_second_that_floods_the_pipe_is_stopped(sandbox):
 
 
 def test_modules_are_imported_before_any_run():
-    sandbox = LocalSandbox(1, modules=("sandbox.packages",))
-    assert sandbox.modules == {"sandbox.packages"}
-    program = b"import sys; print('sandbox.packages' in sys.modules, sys.path[0].endswith('trl_grpo_rewards'))"
+    sandbox = LocalSandbox(1, modules=("sandbox.filters",))
+    assert sandbox.modules == {"sandbox.filters"}
+    program = b"import sys; print('sandbox.filters' in sys.modules, sys.path[0].endswith('trl_grpo_rewards'))"
     try:
         assert sandbox.run_once(program, b"", Limits()).output == "True False\n"
     finally:

@@ -79,7 +79,6 @@ def collect_endings(rewards: Reward, row: Mapping[str, Any]) -> list[str]:
 
 
 def list_known_solutions(rewards: Reward, row: Mapping[str, Any]) -> list[Any]:
-    """Return the accepted solutions in the column with the right answers, without those that are None."""
     solutions = [] if is_self_solving(rewards) else list_solutions(row.get(find_answer_column(rewards, row)))
     return [one for one in solutions if one is not None]
 

@@ -20,6 +20,12 @@ from .row_shapes import suggest_for
 
 
 SHOWN_VALUES = 3  # largest number of values that are shown of each kind that can be read
+TITLES = {  # of values that are not read as a whole
+    "not at all": "unreadable",
+    "in part": "read in part",
+    "several": "with several answers",
+    "any of several": "with several solutions, any of which is right",
+}
 MISSING = ("nan", "<NA>", "NaT")  # what pandas writes as text for a missing value
 DECIMAL_COMMA = re.compile(r"[+-]?(?:\d{1,3}(?:\.\d{3})+,\d+|\d+,(?!\d{3}$)\d+)")
 CHECKED_PROMPTS = 100  # largest number of prompts that are looked at
@@ -150,27 +156,20 @@ def check_examinations(rewards: Reward, dataset: Any) -> list[Findings]:
 def check_column(
     values: list[Any], prompts: list[str], column: str, reward: str, read: ReadColumn, threshold: float
 ) -> Findings:
-    rows: dict[str, list[int]] = defaultdict(list)
-    notes: dict[str, list[int]] = defaultdict(list)
     readings = get_readings(values, read)
-    for row, reading in enumerate(readings):
-        rows[reading.kind].append(row)
-        if reading.note is not None:
-            notes[reading.note].append(row)
     read_values = [reading.value for reading in readings]
-    frame = DataFrame({"prompt": prompts or range(len(values)), "value": read_values}, dtype=object)
+    frame = DataFrame(readings, columns=Reading._fields, dtype=object)
+    frame["prompt"] = prompts or range(len(values))
     is_doubted = frame.groupby("prompt")["value"].transform("nunique", dropna=False) > 1
     contradictory = [*frame.index[is_doubted]]
+    rows, notes = (
+        defaultdict(list, {one: [*places] for one, places in frame.groupby(name, sort=False).groups.items()})
+        for name in ("kind", "note")
+    )
     found = Findings(
         f"values of '{column}', as '{reward}' reads them", [f"{len(values):,} read, {len({*read_values}):,} different"]
     )
-    shown = {
-        "unreadable": rows["not at all"],
-        "read in part": rows["in part"],
-        "with several answers": rows["several"],
-    }
-    if rows["any of several"]:
-        shown["with several solutions, any of which is right"] = rows["any of several"]
+    shown = {title: rows[kind] for kind, title in TITLES.items() if rows[kind] or kind != "any of several"}
     for title, examples in {**shown, "that differ for the same prompt": contradictory, **notes}.items():
         found.lines.append(f"{len(examples) / len(values):7.2%} {title}")
         most = len(values) if title in ("unreadable", "read in part") else SHOWN_VALUES
@@ -247,7 +246,6 @@ def leave_out_unreadable(rewards: Reward, rows: list[dict[str, Any]]) -> list[di
 
 
 def suggest_answer(value: Any) -> str:
-    """Return the last number or the last word of a value as an example for a message, or an empty string."""
     words = re.findall(r"\d+(?:[.,]\d+)*|[^\W\d_]+", value) if isinstance(value, str) else []
     numbers = [word for word in words if word[0].isdigit()]
     return f", such as {(numbers or words)[-1]!r} for this row" if words else ""

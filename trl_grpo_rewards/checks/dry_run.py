@@ -28,7 +28,6 @@ LEAST_MEAN = 0.9  # smallest mean that outcome rewards must give the dataset's o
 
 
 def list_own_terms(rewards: Reward) -> list[Reward]:
-    """Return the terms that train and have a function of the user's own."""
     terms = leave_out_witnesses(rewards).rewards
     return [term for term in terms if any(one.factory.is_foreign for one in find_functions(term))]
 
@@ -56,7 +55,6 @@ def check_stability(rewards: Reward, found: FoundForm, tokens: Tokenize = split_
 def find_changes(
     term: Reward, rows: Rows, groups: list[list[str]], first: list[list[Score]], tokens: Tokenize
 ) -> Iterator[str]:
-    """Yield a warning about each way of scoring again and each score that it changes."""
     each = [*zip(rows, groups, first, strict=True)]
     if term.is_grouped:
         apart = "without those of other prompts. It must not look at these"

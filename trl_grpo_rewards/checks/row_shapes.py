@@ -28,14 +28,6 @@ class Shape(NamedTuple):
     columns: list[str]  # usual names of this column; with none, rows have no such column
     reward: str  # its expression, with `{column}` in the place of the column
 
-    def find_column(self, rows: Sequence[Row]) -> str | None:
-        """Return the column whose values all fit, if there is one. It is empty if the rows have no such column."""
-        for column in self.columns:
-            pairs = [(row[column], row) for row in rows if row.get(column) is not None]
-            if pairs and all(FITS[self.content](*pair) for pair in pairs):
-                return column
-        return None if self.columns else ""
-
 
 def is_read(read_value: Callable[..., Any], *arguments: Any) -> bool:
     try:
@@ -48,19 +40,10 @@ def list_golds(value: Any) -> list[str]:
     return [gold for gold in map(read_gold, list_solutions(value)) if gold]
 
 
-def is_one_of(letters: str) -> Callable[[Any, Row], bool]:
-    return lambda value, row: isinstance(value, str) and value.strip() in [*letters]
-
-
 def are_accepted(value: Any, row: Row) -> bool:
     """Some rows accept only one text."""
     golds = [] if isinstance(value, str) else list_golds(value)
     return len(golds) > 1 or (len(golds) == 1 and is_short(value, row))
-
-
-def holds_rubric(value: Any, row: Row) -> bool:
-    """A text is a rubric if it lists several criteria."""
-    return not isinstance(parse_column(value), str) or is_read(lambda: read_rubric(value)[1:] or None)
 
 
 def is_mathematics(value: Any, row: Row) -> bool:
@@ -75,12 +58,14 @@ FITS: dict[str, Callable[[Any, Row], bool]] = {  # whether a value, which has a 
     "constraints": lambda value, row: is_read(
         lambda: pair_arguments(parse_text(value), parse_text(row.get("kwargs")))
     ),
-    "rubric": holds_rubric,
+    "rubric": lambda value, row: (  # a text is one if it lists several criteria
+        not isinstance(parse_column(value), str) or is_read(lambda: read_rubric(value)[1:] or None)
+    ),
     "tests": lambda value, row: is_read(lambda: read_tests(value, row, packages=None)),
     "calls": lambda value, row: is_read(read_expected_calls, value),
     "objects": lambda value, row: None not in map(read_object, list_solutions(value)),
-    "ABCDE": is_one_of("ABCDE"),
-    "ABCDEFGHIJ": is_one_of("ABCDEFGHIJ"),
+    "ABCDE": lambda value, row: isinstance(value, str) and value.strip() in [*"ABCDE"],
+    "ABCDEFGHIJ": lambda value, row: isinstance(value, str) and value.strip() in [*"ABCDEFGHIJ"],
     "mathematics": is_mathematics,
     "accepted": are_accepted,
     "short": is_short,
@@ -88,21 +73,21 @@ FITS: dict[str, Callable[[Any, Row], bool]] = {  # whether a value, which has a 
 }
 
 
-def read_shapes() -> list[Shape]:
-    _, *lines = Path(__file__).with_suffix(".txt").read_text().splitlines()
-    rows = [[cell.strip() for cell in line.split(" | ")] for line in lines]
-    usual = " ".join(SOLUTION_COLUMNS)
-    return [Shape(name, fits, names.replace("SOLUTION", usual).split(), reward) for name, fits, names, reward in rows]
-
-
-SHAPES = read_shapes()
+SHAPES = [
+    Shape(name.strip(), content.strip(), names.replace("SOLUTION", " ".join(SOLUTION_COLUMNS)).split(), reward.strip())
+    for line in Path(__file__).with_suffix(".txt").read_text().splitlines()[1:]
+    for name, content, names, reward in [line.split(" | ")]
+]
 
 
 def suggest_reward(rows: Sequence[Row]) -> tuple[Shape, str, str]:
-    """Return the shape of rows, the column that decides, and the expression of a reward for them."""
-    found = ((shape, shape.find_column(rows)) for shape in SHAPES)
-    shape, column = next((shape, column) for shape, column in found if column is not None)  # the last shape fits all
-    return shape, column, str(parse(shape.reward.replace("{column}", column)))
+    """Return the shape of rows, the column whose values all fit it, or "", and the expression of a reward for them."""
+    for shape in SHAPES:
+        for column in shape.columns or [""]:
+            pairs = [(row[column], row) for row in rows if row.get(column) is not None]
+            if not shape.columns or (pairs and all(FITS[shape.content](*pair) for pair in pairs)):
+                return shape, column, str(parse(shape.reward.replace("{column}", column)))
+    raise AssertionError("the last shape fits all rows")
 
 
 def suggest_for(dataset: Any) -> tuple[str, str]:

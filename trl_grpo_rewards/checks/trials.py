@@ -86,8 +86,6 @@ QUOTED = re.compile(  # what a prompt quotes around a placeholder for the answer
 
 @dataclass(frozen=True)
 class FoundForm:
-    """The form that pays best, and what is known of it."""
-
     rows: Rows  # with completions if a column contains them
     form: Form = BOX
     unpaid: tuple[FunctionReward, ...] = ()  # the functions that no form paid

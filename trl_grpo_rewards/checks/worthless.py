@@ -182,7 +182,6 @@ def fill_in(value: str, gold: str) -> str:
 
 
 def change_character(gold: str) -> str | None:
-    """Return a text with another last digit, or else with another last letter."""
     places = [*re.finditer("[0-9]", gold)] or [*re.finditer("[a-z]", gold)]
     if not places or len(gold) < 2:
         return None

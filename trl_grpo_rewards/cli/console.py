@@ -35,7 +35,7 @@ FINE, FAULTY, MISUSED, INTERRUPTED, CLOSED = 0, 1, 2, 130, 141
 
 TEXTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("texts.toml").read_text(encoding="utf-8"))
 OWN = ("the job", "the trainer of this package (FilteredGRPOConfig)")  # titles of what `--help` shows
-PROGRAMS = ("backend", "python", "packages")  # options of rewards that decide which code runs
+PROGRAMS = ("backend", "packages")  # options of rewards that decide which code runs
 LEAST_SIMILARITY = 0.8  # of an unknown option to what is suggested. At 0.6, `--json` suggests `--epsilon`.
 # Lays tables out. All that rich would guess is given, so that variables such as TERM and FORCE_COLOR change nothing.
 CONSOLE = Console(width=1_000_000, height=1000, color_system=None, force_jupyter=False)
@@ -117,7 +117,6 @@ def list_programs(rewards: Reward) -> list[str]:
 
 
 def import_rewards(modules: Sequence[str]) -> None:
-    """Import the modules, so that they register their rewards. The working directory is searched, too."""
     if modules and (folder := str(Path.cwd())) not in sys.path:
         sys.path.append(folder)  # at the end, so that a file in this folder replaces no installed module
     for module in modules:

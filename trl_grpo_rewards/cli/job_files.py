@@ -84,13 +84,11 @@ def read_recipe(name: str) -> dict[str, Any]:
 
 
 def find_ending(name: str) -> str:
-    """Return the ending of a file, without that of its compression."""
     return Path(name.removesuffix(".gz")).suffix[1:].lower()
 
 
-def name_format(name: str | None, data_files: Sequence[str] | str | None) -> tuple[str | None, Sequence[str] | None]:
+def name_format(name: str | None, data_files: Sequence[str] | None) -> tuple[str | None, Sequence[str] | None]:
     """Return the format of files as the name of their dataset, if the name is a file, or is missing next to files."""
-    data_files = [data_files] if isinstance(data_files, str) else data_files  # a recipe may name one
     if name == "" or (name is not None and name not in BUNDLED and not Path(name).exists()):
         if "/" not in name and (close := get_close_matches(name, BUNDLED, n=1, cutoff=0.8)):
             raise ValueError(f"Did you mean --dataset_name {close[0]}? There is no dataset {name!r} in this package.")
@@ -134,7 +132,6 @@ def check_folder(name: str) -> None:
 
 
 def find_separator(file: str) -> dict[str, Any]:
-    """Return what separates the columns of a CSV file, by its first line, as options for pandas."""
     with open(file, errors="replace") as lines:
         heads = next(filter(str.strip, lines), "")
     separator = max(",;\t|", key=heads.count)
@@ -158,7 +155,6 @@ def check_rows(file: str, count: int | None = None) -> None:
 
 
 def check_file(kind: str, file: str) -> None:
-    """Raise an error if something keeps a local text file from being read."""
     with open(file, "rb") as start:
         first = start.read(8)
     if ending := next((ending for sign, ending in SIGNATURES.items() if first.startswith(sign)), None):

@@ -64,8 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def complete() -> None:
-    """Answer a shell that asks how a command line goes on, if argcomplete is installed."""
-    with contextlib.suppress(ImportError):
+    with contextlib.suppress(ImportError):  # argcomplete is optional
         import argcomplete
 
         parser = argparse.ArgumentParser()
@@ -105,30 +104,30 @@ def run_subcommand(arguments: Sequence[str]) -> None:
 # --- the command line of a job ----------------------------------------------------------------------------------------
 def load_options(command: str) -> list[dict[str, Any]]:
     """Return the options of a job from a table, which TRL's parser writes if there is none for these versions."""
-    file, key = find_table()
-    is_own = file.exists() and file.stat().st_uid == getattr(os, "geteuid", int)()  # a folder may be shared
-    table: dict[str, Any] = {}
-    with contextlib.suppress(OSError, ValueError, TypeError):  # a file may be damaged
-        table = dict(json.loads(file.read_text(encoding="utf-8"))) if is_own else {}
-    if table.get("key") != key:
+    file, table = find_table(), dict[str, list[dict[str, Any]]]()
+    with contextlib.suppress(OSError, ValueError, TypeError):  # a file may be damaged, and a folder shared
+        if file.stat().st_uid == getattr(os, "geteuid", int)():
+            table = dict(json.loads(file.read_text(encoding="utf-8")))
+    if command not in table:
         from .job import list_options  # imports torch and TRL
 
-        table = {"key": key, **{name: list_options(name) for name in DESCRIPTIONS}}
+        table = {name: list_options(name) for name in DESCRIPTIONS}
         with contextlib.suppress(OSError):
             file.parent.mkdir(parents=True, exist_ok=True)
             with replace_file(file) as new:
                 json.dump(table, new)
-    options: list[dict[str, Any]] = table[command]
-    return options
+    return table[command]
 
 
-def find_table() -> tuple[Path, str]:
+def find_table() -> Path:
+    """Return the file of the table for this environment and the versions in it."""
     names = ("trl", "transformers", __package__.split(".")[0])
     places = [str(spec and spec.origin) for spec in map(find_spec, names)]
-    sources = [Path(__file__).parents[1] / name for name in ("cli/job.py", "cli/datasets.py", "training/config.py")]
-    key = [*map(version, names), *(source.stat().st_mtime_ns for source in sources)]  # a clone keeps its version
+    sources = [Path(__file__).parents[1] / name for name in ("cli/job.py", "training/config.py")]
+    times = [source.stat().st_mtime_ns for source in sources]  # a clone keeps its version
+    key = str([*places, *map(version, names), *times]).encode()
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path("/", cache, names[-1], f"options-{sha256(str(places).encode()).hexdigest()[:16]}.json"), str(key)
+    return Path("/", cache, names[-1], f"options-{sha256(key).hexdigest()[:16]}.json")
 
 
 def read_value(option: dict[str, Any], text: str) -> Any:
@@ -204,6 +203,7 @@ def read_line(command: str, arguments: Sequence[str]) -> tuple[dict[str, Any], l
     settings |= {name: value for name, value in found.items() if value is not None} | given
     if name is not None:
         job_files.check_trust(name, recipe, given)
+    given = {one: value for one, value in found.items() if isinstance(value, list)} | given  # a recipe may name one
     dataset, files = job_files.name_format(settings["dataset_name"], settings["data_files"])
     given |= {"dataset_name": dataset} if dataset else {}
     given |= {"data_files": files} if files else {}

@@ -114,7 +114,6 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def score(args: argparse.Namespace, rewards: Reward, old: Reward | None) -> Tally:
-    """Score all completions, write the rows if `--out` is set, and return the statistics."""
     tally = Tally()
     groups = read_groups(args.completions)
     first = [*itertools.islice(groups, 1)]

@@ -119,7 +119,6 @@ def main(arguments: Sequence[str]) -> None:
 
 @contextlib.contextmanager
 def end_when_interrupted(trainer: FilteredGRPOTrainer) -> Iterator[None]:
-    """End the process with a sentence on what is kept if Ctrl-C or SIGTERM interrupts the run."""
     try:
         yield
     except KeyboardInterrupt:
@@ -221,6 +220,5 @@ class RewardProgress(ProgressCallback):
             self.training_bar.set_postfix(reward=logs["reward"], dead=logs.get("groups/dead"))
 
     def close(self) -> None:
-        """Close the bar of a run that an error or an interrupt has ended."""
         if self.training_bar is not None:
             self.training_bar.close()

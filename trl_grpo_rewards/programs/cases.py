@@ -6,7 +6,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
@@ -136,6 +136,11 @@ class ProgramVerdict:
 def keeps_apart(sandbox: Sandbox) -> bool:
     """Return whether a back end can join the tests and the program by nothing but pipes."""
     return hasattr(sandbox, "run_joined")
+
+
+def list_importable(sandbox: Sandbox) -> Collection[str] | None:
+    """Return the modules that tests may import besides the standard library, or None if only the back end knows."""
+    return getattr(sandbox, "importable", None)
 
 
 def write_call(module: str, function: str, *arguments: Any) -> str:

@@ -6,7 +6,7 @@ import re
 import tokenize
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -17,17 +17,21 @@ from ..sandbox.protocol import Limits, Sandbox, SandboxFailed
 from ..texts import prompt_text
 from ..traits import Findings
 from .blocks import find_program
-from .cases import CallCase, OutputCase, ProgramVerdict, RowTests, keeps_apart, list_required, try_program
-from .formats import COMPANION_COLUMNS, read_tests
-from .inside.program import PACKAGES
-from .python_tests import PythonTests, UnreadableTests, find_use
+from .cases import (
+    CallCase,
+    OutputCase,
+    ProgramVerdict,
+    RowTests,
+    keeps_apart,
+    list_importable,
+    list_required,
+    try_program,
+)
+from .formats import COMPANION_COLUMNS, read_row_tests
+from .python_tests import PythonTests, UnreadableTests
 
 
 MAX_TRIED, SHOWN_ROWS = 64, 10  # rows that are tried with programs, and rows that a warning names at most
-# Shares of rows with unreadable or impossible tests, and of those whose own solution fails, above which they are a
-# fault; and of rows whose tests do not notice a fault, above which they are a warning, because a few faults change
-# nothing.
-MAX_UNREADABLE, MAX_UNSOLVED, MAX_UNNOTICED = 0.05, 0.1, 0.1
 # Names of the column with a program that passes, if a dataset has one.
 REFERENCE_COLUMNS = ("solution", "canonical_solution", "code", "reference_solution", "gold_standard_solution")
 KINDS = {OutputCase: "inputs with their outputs", CallCase: "calls", PythonTests: "sets of Python tests"}
@@ -42,7 +46,6 @@ class TriedRow:
     own: Outcome | None
     cheat: str | None = None  # the kind of the first program that solves nothing and passes
     unnoticed: str | None = None  # a fault in the solution that the tests do not notice
-    faults: int = 0  # number of faults that were tried
 
 
 def find_reference(row: Mapping[str, Any], column: str) -> str | None:
@@ -59,41 +62,31 @@ def find_reference(row: Mapping[str, Any], column: str) -> str | None:
 
 
 def examine_programs(
-    rows: list[dict[str, Any]],
-    column: str,
-    open_sandbox: Callable[[], Sandbox],
-    limits: Limits,
-    importable: Collection[str] | None,
+    rows: list[dict[str, Any]], column: str, open_sandbox: Callable[[], Sandbox], limits: Limits
 ) -> Findings:
     """Examine the tests of all rows, and try the first ones with programs that solve nothing and their own solutions."""
-    readable: dict[int, RowTests] = {}
-    unreadable: dict[int, str] = {}
-    for place, row in enumerate(rows):
-        try:
-            companions = {name: row.get(name) for name in COMPANION_COLUMNS}
-            readable[place] = read_tests(row.get(column), companions, packages=importable)
-        except UnreadableTests as error:
-            unreadable[place] = str(error)
-    kinds = Counter(type(tests.cases[0]) for tests in readable.values())
-    found = Findings(lines=[f"{len(readable):,} of {len(rows):,} rows have tests that can be read"])
-    found.lines.extend(f"{kinds[kind]:,} with {several}" for kind, several in KINDS.items() if kinds[kind])
-    beyond = {place: names for place, one in readable.items() if (names := list_beyond_entry_point(one, importable))}
-    for place, names in islice(beyond.items(), 1):
-        found.lines.append(
-            f"{len(beyond):,} rows have tests that use more than the entry point. Row {place}: the program must define "
-            f"{', '.join(names)}"
-        )
 
-    async def try_first() -> tuple[list[TriedRow], bool]:
-        sandbox, first = open_sandbox(), islice(readable.items(), MAX_TRIED)
+    async def examine() -> Findings:
+        sandbox = open_sandbox()
         try:
-            jobs = (try_row(tests, find_reference(rows[place], column), sandbox, limits) for place, tests in first)
-            return await await_all(jobs, concurrent=True), keeps_apart(sandbox)
+            return await examine_in(sandbox, rows, column, limits)
         finally:
             await sandbox.close()
 
-    outcomes, is_apart = run_in_own_loop(try_first())
-    tried = dict(zip(readable, outcomes, strict=False))
+    return run_in_own_loop(examine())
+
+
+async def examine_in(sandbox: Sandbox, rows: list[dict[str, Any]], column: str, limits: Limits) -> Findings:
+    companions = {name: [row.get(name) for row in rows] for name in COMPANION_COLUMNS}
+    _, read = read_row_tests([row.get(column) for row in rows], companions, list_importable(sandbox))
+    readable = {place: one for place, one in enumerate(read) if isinstance(one, RowTests)}
+    unreadable = {place: str(one) for place, one in enumerate(read) if isinstance(one, UnreadableTests)}
+    kinds = Counter(type(tests.cases[0]) for tests in readable.values())
+    found = Findings(lines=[f"{len(readable):,} of {len(rows):,} rows have tests that can be read"])
+    found.lines.extend(f"{kinds[kind]:,} with {several}" for kind, several in KINDS.items() if kinds[kind])
+    first = islice(readable.items(), MAX_TRIED)
+    jobs = (try_row(tests, find_reference(rows[place], column), sandbox, limits) for place, tests in first)
+    tried = dict(zip(readable, await await_all(jobs, concurrent=True), strict=False))
     refused = ((place, one.own or one.empty) for place, one in tried.items())
     unreadable |= {place: str(why) for place, why in refused if isinstance(why, UnreadableTests)}
     impossible = {place: why for place, tests in readable.items() if (why := find_contradiction(tests))}
@@ -101,28 +94,25 @@ def examine_programs(
     weak = {place: f"{one.cheat} pass" for place, one in tried.items() if one.cheat and place not in passed}
     own = {place: one.own for place, one in tried.items() if isinstance(one.own, ProgramVerdict)}
     failed = {place: one.failure for place, one in own.items() if one.status is not None}
+    unnoticed = {place: one.unnoticed for place, one in tried.items() if one.unnoticed}
+    named = ", ".join(map(str, islice(unnoticed, SHOWN_ROWS)))
     if own:
         found.lines.append(f"{len(own) - len(failed):,} of {len(own):,} solutions of the dataset pass their tests")
-    for what, places, total, most in (
-        ("have tests that no program can pass", impossible, len(rows), MAX_UNREADABLE),
-        (f"have tests in '{column}' that cannot be read", unreadable, len(rows), MAX_UNREADABLE),
-        ("have tests that an empty program passes", passed, len(tried), MAX_UNREADABLE),
-        ("have weak tests, which a program that solves nothing passes", weak, len(tried), MAX_UNREADABLE),
-        (
-            "have a solution that fails their tests, perhaps because timeout or memory_mb is too small",
-            failed,
-            len(own),
-            MAX_UNSOLVED,
-        ),
-    ):
+    remedy = "Correct or remove these rows."
+    wrong, doubtful = (found.faults, found.warnings, remedy), (found.warnings, found.lines, "Add tests to them.")
+    for (many, few, remedy), places, total, most, what in (
+        (wrong, impossible, len(rows), 0.05, "have tests that no program can pass"),
+        (wrong, unreadable, len(rows), 0.05, f"have tests in '{column}' that cannot be read"),
+        (wrong, passed, len(tried), 0.05, "have tests that an empty program passes"),
+        (wrong, weak, len(tried), 0.05, "have weak tests, which a program that solves nothing passes"),
+        (wrong, failed, len(own), 0.1, "have a solution that fails their tests, perhaps because timeout or memory_mb is too small"),
+        (doubtful, unnoticed, len(own), 0.1, f"have tests that do not notice a small fault in their solution ({named})"),
+    ):  # fmt: skip
         for place, why in islice(places.items(), 1):
             text = f"{len(places):,} of {total:,} rows {what}. Row {place}: {why}"
-            if len(places) > most * total:
-                found.faults.append(f"{text.rstrip('.')}. Correct or remove these rows.")
-            else:
-                found.warnings.append(text)
-    report_unnoticed(found, {place: one.unnoticed for place, one in tried.items() if one.faults})
-    if kinds[PythonTests] and not is_apart:
+            is_many = len(places) > most * total  # a few change nothing
+            (many if is_many else few).append(f"{text.rstrip('.')}. {remedy}" if is_many else text)
+    if kinds[PythonTests] and not keeps_apart(sandbox):
         found.lines.append(
             f"{kinds[PythonTests]:,} rows have weak tests: this back end cannot keep Python tests and the program apart, so "
             "a program can cheat"
@@ -132,14 +122,6 @@ def examine_programs(
 
 def has_passed(outcome: object) -> bool:
     return isinstance(outcome, ProgramVerdict) and outcome.status is None
-
-
-def list_beyond_entry_point(tests: RowTests, importable: Collection[str] | None) -> list[str]:
-    found = set[str]()
-    for case in tests.cases:
-        if isinstance(case, PythonTests) and case.entry_point:
-            found |= {*find_use(case).own} - {*re.split(r"\W", case.entry_point)}
-    return sorted(name for name in found if PACKAGES.get(name, "") not in (importable or ()))
 
 
 def find_contradiction(tests: RowTests) -> str | None:
@@ -159,17 +141,6 @@ def find_contradiction(tests: RowTests) -> str | None:
     return None
 
 
-def report_unnoticed(found: Findings, changes: Mapping[int, str | None]) -> None:
-    unnoticed = {place: change for place, change in changes.items() if change}
-    for first, change in islice(unnoticed.items(), 1):
-        text = (
-            f"{len(unnoticed):,} of {len(changes):,} rows have tests that do not notice a small fault in their solution: "
-            f"{', '.join(map(str, islice(unnoticed, SHOWN_ROWS)))}. In row {first}, {change}"
-        )
-        is_many = len(unnoticed) > MAX_UNNOTICED * len(changes)
-        (found.warnings if is_many else found.lines).append(f"{text}. Add tests to them." if is_many else text)
-
-
 async def try_row(tests: RowTests, solution: str | None, sandbox: Sandbox, limits: Limits) -> TriedRow:
     async def attempt(program: str) -> Outcome:
         try:
@@ -181,22 +152,19 @@ async def try_row(tests: RowTests, solution: str | None, sandbox: Sandbox, limit
     found.cheat = await find_cheat(tests, sandbox, limits)
     if solution and has_passed(found.own) and not found.cheat:
         quick = replace(limits, seconds=min(limits.seconds, SECONDS))
-        found.unnoticed, found.faults = await find_passing(write_mutants(solution), tests, sandbox, quick)
+        found.unnoticed = await find_passing(write_mutants(solution), tests, sandbox, quick)
     return found
 
 
 async def find_passing(
     programs: Iterable[tuple[str, str]], tests: RowTests, sandbox: Sandbox, limits: Limits
-) -> tuple[str | None, int]:
-    """Return what is said of the first program that passes, and the number of programs that were tried."""
-    tried = 0
+) -> str | None:
+    """Return what is said of the first program that passes, or None."""
     for program, what in programs:
         with contextlib.suppress(SandboxFailed, UnreadableTests):
-            verdict = await try_program(program, tests, sandbox, limits)
-            tried += 1
-            if has_passed(verdict):
-                return what, tried
-    return None, tried
+            if has_passed(await try_program(program, tests, sandbox, limits)):
+                return what
+    return None
 
 
 CHEATS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("cheats.toml").read_text(encoding="utf-8"))
@@ -207,7 +175,7 @@ async def find_cheat(tests: RowTests, sandbox: Sandbox, limits: Limits) -> str |
     names = sorted(list_required(tests)) if keeps_apart(sandbox) else []  # inputs with outputs need none
     each = CHEATS["each"].items() if names else ()
     cheats = (("\n".join([CHEATS["universal"], *map(one.format, names)]), kind) for kind, one in each)
-    return (await find_passing(cheats, tests, sandbox, limits))[0]
+    return await find_passing(cheats, tests, sandbox, limits)
 
 
 PAIRS = (("==", "!="), ("<", "<="), (">", ">="), ("and", "or"), ("+", "-"), ("True", "False"))

@@ -3,10 +3,11 @@
 import ast
 import base64
 import json
+import pickle
 import pickletools
 import re
 import zlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -118,6 +119,24 @@ def read_tests(
         )
     in_place = is_in_place([case for case in cases if isinstance(case, CallCase)])
     return RowTests(tuple(replace(one, in_place=in_place) if isinstance(one, CallCase) else one for one in cases))
+
+
+def read_row_tests(
+    values: Sequence[Any], columns: Mapping[str, Sequence[Any]], packages: Collection[str] | None
+) -> tuple[list[bytes], list[RowTests | UnreadableTests]]:
+    """Return a mark for each row, which is equal for equal tests, and its tests or the error about them."""
+    known: dict[bytes, RowTests | UnreadableTests] = {}
+    companions = [name for name in COMPANION_COLUMNS if name in columns]
+    marks = []
+    for row, value in enumerate(values):
+        context = {name: columns[name][row] for name in companions}
+        marks.append(pickle.dumps((value, context)))
+        if marks[-1] not in known:
+            try:
+                known[marks[-1]] = read_tests(value, context, packages=packages)
+            except UnreadableTests as error:
+                known[marks[-1]] = error
+    return marks, [known[mark] for mark in marks]
 
 
 def drop_none(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -26,7 +26,6 @@ UNSEEN = frozenset(
 
 RUNNING = ("eval", "exec", "compile", "__import__")
 RUNNING_MODULES = ("pickle", "marshal", "dill", "shelve", "doctest", "runpy")  # and functions that run texts
-PATCHING = ("monkeypatch", "mocker")  # fixtures that replace parts of the program
 ENTRY_POINT = re.compile(r"[^\W\d]\w*(\(\))?(\.[^\W\d]\w*(\(\))?)*")
 GUARDED = {*vars(builtins), *PRELUDES["tests"]}  # a program may define them, but tests do not get these
 
@@ -92,10 +91,9 @@ def list_obstacles(nodes: list[ast.AST], entry_point: str | None, packages: Coll
             f"{ast.unparse(node)[:100]}, but run in another process. Rewrite them, or remove such rows."
         )
     for function, fixture in list_foreign_fixtures(nodes, called):
-        reason = "cannot reach into the program's process" if fixture in PATCHING else "is not available"
         yield (
-            f"Tests may use the fixture capsys and fixtures of their own; {function}() needs {fixture!r}, "
-            f"which {reason}. Rewrite the tests without it, or remove such rows."
+            f"Tests may use the fixture capsys and fixtures of their own; {function}() needs {fixture!r}. Rewrite the "
+            "tests without it, or remove such rows."
         )
 
 
@@ -173,11 +171,11 @@ class Use:
 def find_use(tests: PythonTests) -> Use:
     trees, entry = [ast.parse(block) for block in tests.blocks], ast.parse(tests.entry_point or "")
     nodes = [node for tree in [*trees, entry] for node in ast.walk(tree)]
-    bound, made, classes = {*list_bound(nodes)}, dict(list_made(nodes)), find_classes(nodes)
-    theirs = [(name, own) for module, name, own in list_imports(nodes) if module == GIVEN]
-    own = {name for _, name in theirs}
+    bound, made, imports = {*list_bound(nodes)}, dict(list_made(nodes)), [*list_imports(nodes)]
+    classes = find_classes(nodes, made)
+    own = {name for module, _, name in imports if module == GIVEN}
     used = {node.id for node in nodes if isinstance(node, ast.Name) and not node.id.startswith("__")}
-    used -= {name for module, _, name in list_imports(nodes) if module != GIVEN}
+    used -= {name for module, _, name in imports if module != GIVEN}
     free = used - bound - GUARDED
     owners = free | own | {name for name, kind in made.items() if not kind or kind in classes}
     attributes = [(node.value, node.attr) for node in nodes if isinstance(node, ast.Attribute)]
@@ -186,7 +184,7 @@ def find_use(tests: PythonTests) -> Use:
         if isinstance(owner, ast.Name) and owner.id in (free & LIBRARY) - own:
             modules.setdefault(owner.id, []).append(name)
     entries = {node.id for node in ast.walk(entry) if isinstance(node, ast.Name)}
-    taken = {name for pair in theirs for name in pair if name != "*"}
+    taken = {name for module, *pair in imports if module == GIVEN for name in pair if name != "*"}
     taken |= {name for owner, name in attributes if getattr(owner, "id", "") == GIVEN}
     lacking = {name for name, one, _ in list_attributes(nodes, made) if not hasattr(GUARDED_CLASSES.get(name), one)}
     ours = used - GUARDED - bound | used & (taken | lacking & GUARDED_CLASSES.keys() - bound) | entries
@@ -256,14 +254,8 @@ def list_operands(node: ast.AST, made: dict[str, str]) -> Iterator[str]:
             yield from filter(None, [made.get(ast.unparse(node))])
 
 
-def is_plain(node: ast.AST, made: dict[str, str]) -> bool:
-    """Return whether an expression calls nothing, and is not what a call has made."""
-    return not any(isinstance(one, ast.Call) or ast.unparse(one) in made for one in ast.walk(node))
-
-
-def find_classes(nodes: list[ast.AST]) -> set[str]:
+def find_classes(nodes: list[ast.AST], made: dict[str, str]) -> set[str]:
     """Return the names that tests use as classes of the program. `candidate` is what `check` gets."""
-    made = dict(list_made(nodes))
     found, perhaps, plain = set[str](), set[str](), set[str]()
     for name, one, is_set in list_attributes(nodes, made):
         (found if is_set or one not in PLAIN_METHODS else perhaps).add(name)
@@ -281,7 +273,10 @@ def find_classes(nodes: list[ast.AST]) -> set[str]:
         names = Counter(name for one in operands for name in list_operands(one, made))
         if any(isinstance(one, ast.BinOp) for one in (node, *operands)):
             perhaps |= {name for name, count in names.items() if count > 1}
-        if is_equality and any(is_plain(one, made) for one in operands):
+        has_call = [
+            any(isinstance(part, ast.Call) or ast.unparse(part) in made for part in ast.walk(one)) for one in operands
+        ]
+        if is_equality and not all(has_call):
             plain |= {*names}
     found |= perhaps - plain  # what must equal plain data may come from a function such as `Find_Max`
     for node in nodes if "candidate" in found else []:

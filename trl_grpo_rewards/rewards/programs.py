@@ -3,11 +3,9 @@
 import asyncio
 import importlib
 import logging
-import pickle
 import re
-import shutil
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, TypeAlias
 
@@ -16,13 +14,12 @@ from annotated_types import Ge
 from ..judging.failures import Failure, FailureCounter
 from ..options import PositiveFloat, PositiveInt, Share
 from ..programs.blocks import find_program
-from ..programs.cases import MODULES, ProgramVerdict, RowTests, try_program
+from ..programs.cases import MODULES, ProgramVerdict, RowTests, list_importable, try_program
 from ..programs.examination import CHEATS, examine_programs, find_reference, has_passed
-from ..programs.formats import COMPANION_COLUMNS, read_tests
+from ..programs.formats import read_row_tests
 from ..programs.python_tests import UnreadableTests
 from ..registry import reward
 from ..sandbox.local import LocalSandbox, get_local_sandbox
-from ..sandbox.packages import list_top_level
 from ..sandbox.protocol import Limits, Sandbox, SandboxFailed, Status
 from ..scores import Score
 from ..texts import completion_text
@@ -45,30 +42,20 @@ METRICS: dict[str, Status] = {
 }
 
 
-def check_code(backend: str, python: str | None, packages: tuple[str, ...]) -> None:
-    is_local, given = backend == "local", f"backend={backend!r}"
-    if not is_local and not OWN.fullmatch(backend):
-        problem = f"{given}. Set it to 'local' or to 'my_module:MySandbox'"
-    elif python is not None and not (is_local and shutil.which(python)):
-        problem = (
-            f"python={python!r} with {given}. Set it to an interpreter on this machine, for the local back end only"
+def check_code(backend: str, packages: tuple[str, ...]) -> None:
+    given = f"code() cannot use backend={backend!r}"
+    if backend != "local" and not OWN.fullmatch(backend):
+        raise ValueError(f"{given}. Set it to 'local' or to 'my_module:MySandbox'.")
+    if backend != "local" and packages:
+        raise ValueError(
+            f"{given} with packages={packages}. Leave them out: another back end has packages of its own."
         )
-    elif packages and not is_local:
-        problem = f"packages={packages} with {given}. Leave it out: another back end has packages of its own"
-    else:
-        return
-    raise ValueError(f"code() cannot use {problem}.")
 
 
-def list_importable(backend: str, python: str | None, packages: tuple[str, ...]) -> Collection[str] | None:
-    """Return the modules that tests may import besides the standard library, or None if only the back end knows."""
-    return list_top_level(packages, python and shutil.which(python)) if backend == "local" else None
-
-
-def open_backend(backend: str, python: str | None, packages: tuple[str, ...]) -> Sandbox:
+def open_backend(backend: str, packages: tuple[str, ...]) -> Sandbox:
     """Return a back end, which the caller closes, or raise a `ValueError`."""
     if backend == "local":
-        return get_local_sandbox(python and shutil.which(python), MODULES, packages)
+        return get_local_sandbox(MODULES, packages)
     module, _, name = backend.partition(":")
     try:
         sandbox: Sandbox = getattr(importlib.import_module(module), name)()
@@ -80,9 +67,9 @@ def open_backend(backend: str, python: str | None, packages: tuple[str, ...]) ->
     return sandbox
 
 
-def check_backend(backend: str, python: str | None, packages: tuple[str, ...]) -> str | None:
+def check_backend(backend: str, packages: tuple[str, ...]) -> str | None:
     """Check that programs can run, and return how they are kept in on this machine."""
-    sandbox = open_backend(backend, python, packages)
+    sandbox = open_backend(backend, packages)
     sandbox.check_ready()
     return sandbox.find_tier()[1] if isinstance(sandbox, LocalSandbox) else None
 
@@ -92,15 +79,13 @@ def write_block(program: str) -> str:
 
 
 def write_solution(row: Mapping[str, Any], tests: str) -> str | None:
-    """Return the row's own solution as a block, or None if it has none. `tests` is the column with the tests."""
     program = find_reference(row, tests)
     return None if program is None else write_block(program)
 
 
 def examine_tests(rows: list[dict[str, Any]], tests: str, **options: Any) -> Findings:
-    place = [options[name] for name in ("backend", "python", "packages")]
     limits = Limits(*(options[name] for name in ("timeout", "memory_mb", "output_bytes")))
-    return examine_programs(rows, tests, lambda: open_backend(*place), limits, list_importable(*place))
+    return examine_programs(rows, tests, lambda: open_backend(options["backend"], options["packages"]), limits)
 
 
 @reward(
@@ -125,7 +110,6 @@ async def code(
     memory_mb: Annotated[int, Ge(64)] = 1024,
     output_bytes: PositiveInt = 1_000_000,
     backend: str = "local",
-    python: str | None = None,
     packages: tuple[str, ...] = (),
     batch_timeout: PositiveFloat = 600.0,
     max_failures: Share = 0.2,
@@ -166,9 +150,6 @@ async def code(
         backend (`str`, *optional*, defaults to `"local"`):
             Where programs run: `"local"` is the jail on this machine, which needs Linux. `"my_module:MySandbox"` is a
             back end of your own, such as `examples/fusion_sandbox.py` for a server of Sandbox Fusion.
-        python (`str`, *optional*):
-            Interpreter of the programs for the local back end, such as `"python3.13"`. It must be Python 3.11 or
-            newer. By default, it is the interpreter of the training process.
         packages (`tuple[str, ...]`, *optional*, defaults to `()`):
             Installed packages that programs and tests may import with the local back end, such as `("numpy",)`. The
             names are those of distributions, and the packages that they require are included. Rows whose Python tests
@@ -196,14 +177,14 @@ async def code(
     ```
     """
     limits = Limits(timeout, memory_mb, output_bytes)
-    marks, read = read_row_tests(tests, columns, list_importable(backend, python, packages))
+    sandbox = open_backend(backend, packages)
+    marks, read = read_row_tests(tests, columns, list_importable(sandbox))
     programs = [find_program(completion_text(text), one) for text, one in zip(completions, read, strict=True)]
     keys = [
         None if program is None or isinstance(one, UnreadableTests) else (program, mark)
         for program, mark, one in zip(programs, marks, read, strict=True)
     ]
     known = {mark: one for mark, one in zip(marks, read, strict=True) if isinstance(one, RowTests)}
-    sandbox = open_backend(backend, python, packages)
 
     async def try_all(different: Iterable[Key]) -> dict[Key, Outcome]:
         tasks = {key: try_one(key[0], known[key[1]], sandbox, limits, partial) for key in different}
@@ -250,24 +231,6 @@ def describe_outcome(found: Outcome | RowTests, partial: bool) -> tuple[Score, s
         case ProgramVerdict():
             return found.share if partial else float(found.passed == found.total), found.failure
     return 0.0, "no code block"
-
-
-def read_row_tests(
-    values: list[Any], columns: Mapping[str, list[Any]], importable: Collection[str] | None
-) -> tuple[list[bytes], list[RowTests | UnreadableTests]]:
-    """Return a mark for each row, which is equal for equal tests, and its tests or the error about them."""
-    known: dict[bytes, RowTests | UnreadableTests] = {}
-    companions = [name for name in COMPANION_COLUMNS if name in columns]
-    marks = []
-    for row, value in enumerate(values):
-        context = {name: columns[name][row] for name in companions}
-        marks.append(pickle.dumps((value, context)))
-        if marks[-1] not in known:
-            try:
-                known[marks[-1]] = read_tests(value, context, packages=importable)
-            except UnreadableTests as error:
-                known[marks[-1]] = error
-    return marks, [known[mark] for mark in marks]
 
 
 async def try_one(program: str, tests: RowTests, sandbox: Sandbox, limits: Limits, partial: bool) -> Outcome:

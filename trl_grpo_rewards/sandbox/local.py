@@ -1,11 +1,13 @@
-"""The local back end: a pool of worker processes on this machine, which run programs in the jail."""
+"""The local back end: worker processes on this machine, which run programs in the jail, and the packages that they import."""
 
 import asyncio
 import atexit
+import contextlib
 import json
 import logging
 import os
 import queue
+import re
 import socket
 import subprocess
 import sys
@@ -13,11 +15,11 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from functools import cache
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
 from ..distributed import count_workers
-from .packages import survey_packages
 from .protocol import LOADED, Limits, RunResult, SandboxFailed, SandboxMissing, Status
 
 
@@ -44,6 +46,53 @@ ATTEMPTS = 3  # how often a program is tried if its worker dies, which the progr
 logger = logging.getLogger(__name__)
 
 
+@cache
+def describe_packages(packages: tuple[str, ...]) -> dict[str, list[str]]:
+    """Return where distributions are (`path`, `folders`), and what is imported (`named`, and `needed` by it)."""
+    found = find_distributions(packages)
+    if missing := [name for name in packages if name not in found]:
+        raise ValueError(
+            f"packages={packages!r} must name installed distributions; {sys.executable} has no "
+            f"{', '.join(map(repr, missing))}. Install them with '{sys.executable} -m pip install', or leave them out."
+        )
+    named = {found[name].metadata["Name"] for name in packages}
+    modules: dict[str, set[str]] = {"named": set(), "needed": set()}
+    for one in found.values():
+        modules["named" if one.metadata["Name"] in named else "needed"] |= list_modules(one)
+    return {
+        "path": [os.path.abspath(path) for path in sys.path if os.path.isdir(path)],
+        **{kind: sorted(names) for kind, names in modules.items()},
+        "folders": sorted(
+            {str(one.locate_file(part)) for one in found.values() for part in list_installed_parts(one)}
+        ),
+    }
+
+
+def find_distributions(packages: Iterable[str]) -> dict[str, Distribution]:
+    """Return the installed distributions of some names, and those that they need. Those of extras are left out."""
+    found: dict[str, Distribution] = {}
+    names = [*packages]
+    for name in names:  # which grows
+        if name not in found:
+            with contextlib.suppress(PackageNotFoundError):
+                found[name] = distribution(name)
+                required = [one for one in found[name].requires or () if not re.search("extra *==", one)]
+                names += [re.split(r"[^\w.-]", one, maxsplit=1)[0] for one in required]
+    return found
+
+
+def list_installed_parts(package: Distribution) -> set[str]:
+    """Return the files and folders of a distribution in the folder where it is installed, without what describes it."""
+    parts = {file.parts[0] for file in package.files or ()}
+    return {part for part in parts if part not in ("..", "__pycache__", "/") and not part.endswith(("-info", ".pth"))}
+
+
+def list_modules(package: Distribution) -> set[str]:
+    parts = list_installed_parts(package) or {*(package.read_text("top_level.txt") or "").split()}
+    modules = {part.split(".")[0] for part in parts if part.endswith((".py", ".so")) or "." not in part}
+    return {name for name in modules if name.isidentifier() and not name.startswith("__editable__")}
+
+
 class WorkerLost(Exception):
     """Raised when a worker died or stopped responding. The caller retries with another process."""
 
@@ -51,8 +100,8 @@ class WorkerLost(Exception):
 class Worker:
     """A worker process with what [`local.LocalSandbox`] was given. It is started for its first run, or again."""
 
-    def __init__(self, python: str, modules: Sequence[str], packages: tuple[str, ...]) -> None:
-        self.python, self.modules, self.packages = python, modules, packages
+    def __init__(self, modules: Sequence[str], packages: tuple[str, ...]) -> None:
+        self.modules, self.packages = modules, packages
         self.missing_files = ""
         self.process: subprocess.Popen[bytes] | None = None
         self.control: socket.socket | None = None
@@ -61,15 +110,11 @@ class Worker:
         """Start the process unless it is running, and wait until it is ready."""
         if self.control is not None:
             return self.control
-        settings = {
-            "parent": os.getpid(),
-            "modules": [*self.modules],
-            "packages": survey_packages(self.python, self.packages),
-        }
+        settings = {"parent": os.getpid(), "modules": self.modules, "packages": describe_packages(self.packages)}
         self.control, end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with end:
             self.process = subprocess.Popen(
-                [self.python, *OPTIONS, "-c", START, str(Path(__file__).parents[1]), json.dumps(settings)],
+                [sys.executable, *OPTIONS, "-c", START, str(Path(__file__).parents[1]), json.dumps(settings)],
                 stdin=end.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -165,17 +210,21 @@ def warn_once(message: str) -> None:
 
 
 class LocalSandbox:
-    """A number of workers of one interpreter. They import modules of this package, and packages named as distributions."""
+    """A number of workers. They import modules of this package, and packages named as distributions."""
 
-    def __init__(
-        self, size: int, python: str | None = None, modules: Iterable[str] = (), packages: Iterable[str] = ()
-    ) -> None:
+    def __init__(self, size: int, modules: Iterable[str] = (), packages: Iterable[str] = ()) -> None:
         self.modules, self.packages = frozenset(modules), tuple(sorted({*packages}))
         self.threads = ThreadPoolExecutor(size, thread_name_prefix="sandbox")
-        self.workers = [Worker(python or sys.executable, sorted(self.modules), self.packages) for _ in range(size)]
+        self.workers = [Worker(sorted(self.modules), self.packages) for _ in range(size)]
         self.idle: queue.SimpleQueue[Worker] = queue.SimpleQueue()
         for worker in self.workers:
             self.idle.put(worker)
+
+    @property
+    def importable(self) -> set[str]:
+        """The names by which the packages, and those that they need, are imported."""
+        found = describe_packages(self.packages)
+        return {*found["named"], *found["needed"]}
 
     async def run(self, program: str, inputs: Sequence[str], limits: Limits) -> AsyncGenerator[RunResult, None]:
         for text in inputs:
@@ -236,16 +285,14 @@ def encode_source(program: str) -> bytes:
     return program.encode(errors="surrogatepass")  # Python refuses a lone surrogate as it should
 
 
-POOLS: dict[tuple[str, frozenset[str], frozenset[str]], LocalSandbox] = {}
+POOLS: dict[tuple[frozenset[str], frozenset[str]], LocalSandbox] = {}
 
 
-def get_local_sandbox(
-    python: str | None = None, modules: Iterable[str] = (), packages: Iterable[str] = ()
-) -> LocalSandbox:
+def get_local_sandbox(modules: Iterable[str] = (), packages: Iterable[str] = ()) -> LocalSandbox:
     """Return the back end of this process with these arguments of [`LocalSandbox`], which is created once."""
     if sys.platform != "linux":
         raise missing_layer(f"Linux (it runs {sys.platform})")
-    key = python or sys.executable, frozenset(modules), frozenset(packages)
+    key = frozenset(modules), frozenset(packages)
     return POOLS.get(key) or POOLS.setdefault(key, LocalSandbox(count_workers(), *key))  # threads get the same one
 
 

@@ -121,7 +121,9 @@ def open_files(packages: dict[str, Any], watched: "select.poll") -> tuple[int | 
     try:
         with jail.layer(jail.LANDLOCK):
             ruleset = jail.build_ruleset(list_readable(packages))
-        load_extensions(try_jail(ruleset, watched))
+        for path in try_jail(ruleset, watched):  # loaded for good, so that programs can import the modules inside them
+            with contextlib.suppress(OSError):
+                ctypes.CDLL(path)
         return ruleset, ""
     except jail.LayerFailed as error:
         if error.layer != jail.LANDLOCK:
@@ -155,36 +157,26 @@ def try_jail(ruleset: int | None, watched: "select.poll") -> list[str]:
 def run(limits: dict[str, Any], files: list[int], ruleset: int | None, watched: "select.poll") -> list[dict[str, Any]]:
     """Run a program, or two that are joined by pipes, in a fork each. Return how they ended."""
     programs = [files[start : start + 4] for start in range(0, len(files), 4)]
-    ends = [[]] if len(programs) == 1 else join_two()
-    runs = [start(*both, ruleset, limits) for both in zip(programs, ends, strict=True)]
-    for file in (*files, *sum(ends, [])):
+    ends: list[int] = [*os.pipe(), *os.pipe()] if len(programs) == 2 else []  # each reads what the other writes
+    joined = [[*ends[:1], *ends[3:]], ends[2:0:-1]]
+    runs = [Run(*both, ruleset, limits) for both in zip(programs, joined, strict=False)]
+    for file in (*files, *ends):
         os.close(file)
     watch(runs, limits["seconds"], watched)
     is_large = any(one.kilobytes > limits["memory_mb"] << 9 for one in runs)  # more than half of its memory
     return [one.describe(limits["seconds"], is_large) for one in runs]
 
 
-def join_two() -> list[list[int]]:
-    """Return what each of two processes reads from and writes to, so that it reads what the other writes."""
-    (first_reads, second_writes), (second_reads, first_writes) = os.pipe(), os.pipe()
-    return [[first_reads, first_writes], [second_reads, second_writes]]
-
-
-def start(files: list[int], ends: list[int], ruleset: int | None, limits: dict[str, Any]) -> "Run":
-    worker = os.getpid()
-    read_mark, write_mark = os.pipe()
-    fork = os.fork()
-    if fork == 0:
-        run_in_jail(files, ends, write_mark, ruleset, worker, limits)
-    os.close(write_mark)
-    return Run(fork, read_mark)
-
-
 class Run:
     """A fork of the worker, and the descriptor by which it tells whether it has entered the jail."""
 
-    def __init__(self, process: int, mark: int) -> None:
-        self.process, self.mark = process, mark
+    def __init__(self, files: list[int], ends: list[int], ruleset: int | None, limits: dict[str, Any]) -> None:
+        worker = os.getpid()
+        self.mark, write_mark = os.pipe()
+        self.process = os.fork()
+        if self.process == 0:
+            run_in_jail(files, ends, write_mark, ruleset, worker, limits)
+        os.close(write_mark)
         self.code: int | None = None
         self.stopped: str | None = None
         self.seconds = self.used = 0.0
@@ -383,19 +375,12 @@ class PackageFinder:
 
 
 def import_packages(packages: dict[str, Any]) -> None:
-    """Import packages that [`packages.describe_packages`] describes. Those that others need may be missing."""
+    """Import packages that [`local.describe_packages`] describes. Those that others need may be missing."""
     if packages["named"]:
         sys.meta_path.append(PackageFinder([*packages["named"], *packages["needed"]], packages["path"]))
     for name in packages["named"]:
         importlib.import_module(name)
     import_all(packages["needed"])
-
-
-def load_extensions(paths: Iterable[str]) -> None:
-    """Load libraries for good, so that programs can import the modules inside them."""
-    for path in paths:
-        with contextlib.suppress(OSError):
-            ctypes.CDLL(path)
 
 
 def import_everything(packages: dict[str, Any]) -> None:

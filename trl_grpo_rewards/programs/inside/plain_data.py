@@ -2,6 +2,7 @@
 
 import copyreg
 import datetime
+import functools
 import operator
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
@@ -93,14 +94,10 @@ def fill(kind: str, found: Any, items: "list[Any]") -> None:
         (found.extend if kind == "deque" else found.update)(items if kind in ("deque", "set") else pair_up(items))
 
 
-def list_arguments(kind: Any) -> Any:
-    """Return the function that lists what the constructor gets to build a value again."""
-
-    def list_own(value: Any) -> "Sequence[Any]":
-        function, arguments, *_ = kind.__reduce_ex__(value, 2)
-        return [*arguments][function is vars(copyreg)["__newobj__"] :]
-
-    return list_own
+def list_arguments(kind: Any, value: Any) -> "Sequence[Any]":
+    """Return what the constructor of a kind gets to build a value again."""
+    function, arguments, *_ = kind.__reduce_ex__(value, 2)
+    return [*arguments][function is vars(copyreg)["__newobj__"] :]
 
 
 def make_named_tuple(name: str, count: int, *items: Any) -> Any:
@@ -119,7 +116,7 @@ BUILT += (datetime.timedelta, datetime.timezone, datetime.datetime, datetime.dat
 FIXED: "dict[str, Any]" = {
     "frozenset": (frozenset, frozenset.__iter__, lambda *items: frozenset(items)),
     "bytes": (bytes, lambda one: [bytes.hex(one)], bytes.fromhex),
-    **{kind.__name__: (kind, list_arguments(kind), kind) for kind in BUILT},
+    **{kind.__name__: (kind, functools.partial(list_arguments, kind), kind) for kind in BUILT},
     "keys": (type({}.keys()), list, lambda *items: dict.fromkeys(items).keys()),
     "values": (type({}.values()), list, lambda *items: dict(enumerate(items)).values()),
     "items": (type({}.items()), lambda one: flatten_pairs(dict(one)), lambda *items: pair_up(items).items()),

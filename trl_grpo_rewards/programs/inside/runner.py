@@ -40,11 +40,10 @@ class Sink(io.TextIOBase):
 
 def run_tests(tests: "dict[str, Any]", goes_on: bool) -> None:
     """Run tests and write a verdict as JSON. They are the fields of [`cases.PythonTests`] and [`python_tests.Use`]."""
-    peer, text = TestsSide(reserve_output()), "\n".join(tests["blocks"])
+    text = "\n".join(tests["blocks"])
+    peer = TestsSide(reserve_output(), tests, are_sent=re.search(r"\.(send|throw|close)\b", text) is not None)
     main = sys.modules["__main__"] = ModuleType("__main__")
     lift_limits(0)
-    peer.members, peer.names_stop = {*tests["members"]}, tests["names_stop"]
-    peer.are_sent = re.search(r"\.(send|throw|close)\b", text) is not None
     try:
         module, found = peer.request("load", *tests["names"])
     except BaseException as error:

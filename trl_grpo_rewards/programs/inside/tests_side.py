@@ -209,15 +209,13 @@ class ProgramClass(Asking, type):
 class TestsSide(Peer):
     """The end of the dialogue that holds the tests. It writes what was found to a file descriptor."""
 
-    def __init__(self, verdict: int) -> None:
+    def __init__(self, verdict: int, tests: "dict[str, Any]", are_sent: bool) -> None:
         super().__init__(0)
-        self.verdict = verdict
+        self.verdict, self.tests, self.are_sent = verdict, tests, are_sent  # whether they send to generators
         self.last_call: Any = None
         self.calls = 0  # that may change something of the program
         self.raised: set[type] = set()  # classes of the errors of the program
-        self.members: set[str] = set()  # attributes that the tests use of what they have by a name
         self.named, self.makers, self.trusted = set[int](), set[int](), set[int]()  # see `name`, by their numbers
-        self.names_stop = self.are_sent = False  # whether they speak of StopIteration, and send to generators
         self.has_values = False  # whether the program has given them values by its names
 
     @property
@@ -241,7 +239,7 @@ class TestsSide(Peer):
             self.stop(failure="the program ended during the tests", crashed=True)
         except BaseException as error:
             is_next = do == "special" and values[0] == "__next__"
-            if isinstance(error, StopIteration) and not (is_next or self.names_stop):
+            if isinstance(error, StopIteration) and not (is_next or self.tests["names_stop"]):
                 error = RuntimeError("the program raised StopIteration")  # it would end `all(map(...))` of the tests
             self.mark(error)
             raise error from None
@@ -275,7 +273,7 @@ class TestsSide(Peer):
 
     def is_asked(self, owner: Any, name: str) -> bool:
         """Return whether the tests mean the program by a method that plain data have, too."""
-        is_known = getattr(type(owner), "_number", -1) in self.trusted and name in self.members
+        is_known = getattr(type(owner), "_number", -1) in self.trusted and name in self.tests["members"]
         return owner._number in self.named or is_known
 
     def mark(self, error: BaseException) -> None:
