@@ -138,12 +138,15 @@ def test_what_cannot_be_scored_is_said_in_a_line(answers, command):
     (answers / "other.txt").write_text("text")
     (answers / "asked.jsonl").write_text('{"prompt": "2 + 2?", "solution": "4"}')
     (answers / "torn.jsonl").write_text('{"completion": "4"}\n{"comp')
+    (answers / "groups").mkdir()
+    (answers / "groups" / "0001-0001.jsonl").write_text("records of a run")
     for line, code, said in [
         ("boxd() answers.jsonl", 2, "error: There is no reward 'boxd'.*Did you mean 'boxed'"),
         ("boxed() nowhere", 2, "error: There are no group records in 'nowhere' .*Pass the output_dir"),
         ("boxed() torn.jsonl", 2, "error: Line 2 of 'torn.jsonl' is '.\"comp', which is not JSON. Write one row on"),
         ("boxed()", 2, "error: Without rewards, .* no readable run.json for 'boxed..'. Give rewards first, and then the"),
-        ("boxed() answers.jsonl --out ../", 2, "error: '.*' cannot be used: .*. Choose another path."),
+        ("boxed() answers.jsonl --out ../", 2, "error: --out must be a new file, but '../?' is a folder or has group records."),
+        ("boxed() answers.jsonl --out groups/0001-0001.jsonl", 2, "error: --out must be a new file, but 'groups.* has group"),
         ("boxed() answers.jsonl --out no/out", 2, "error: 'no/out' cannot be used: No such file or directory. Choose another path"),
         ("boxed() answers.jsonl --out /proc/x.jsonl", 2, "error: '/proc/x.jsonl.*' cannot be used: .*. Choose another path."),
         ("", 2, "error: The following arguments are required: completions. trl-grpo-rewards score --help lists the"),

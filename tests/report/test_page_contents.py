@@ -93,18 +93,21 @@ def test_what_a_run_learns_only_from_is_said_and_drawn(browser, tmp_path):
     browser.assert_sound()
 
 
-def test_groups_have_pass_rates_by_step(browser, tmp_path):
+def test_prompts_that_are_asked_once_have_pass_rates_by_step(browser, tmp_path):
     once = [
         (step, record({"boxed": [1.0] * right + [0.0] * (4 - right)}, prompt=f"{step}, {right}"))
         for step in (1, 2) for right in (step, 4)
     ]  # fmt: skip
     browser.open(written(tmp_path, once))
-    assert browser.text("#passes h2") == ["Pass rates of groups"]
+    assert browser.text("#passes h2") == ["Pass rates of groups"] and browser.text("#heat") == []
     assert browser.text("#passes .legend button") == ["up to 25%", "up to 50%", "all right"]
     assert (
         "The outcome reward is boxed" in browser.run("document.querySelector('#details #about').textContent")
         and "were right, by boxed" in browser.text("#passes p")[0]
     )
+    again = [*once, *[(3, one) for _, one in once]]
+    browser.open(written(tmp_path / "again", again))
+    assert browser.text("#heat h2") == ["When each prompt was solved"] and browser.text("#passes") == []
     browser.assert_sound()
 
 

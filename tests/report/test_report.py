@@ -6,12 +6,12 @@ import random
 import pytest
 import torch
 
-from helpers.made_runs import record, story, summed, written
+from helpers.made_runs import record, story, summed
 from trl_grpo_rewards.records.fields import is_record
 from trl_grpo_rewards.report import summaries
 from trl_grpo_rewards.report.excerpts import Excerpts, round_numbers
-from trl_grpo_rewards.report.summaries import Summary, chart_columns
-from trl_grpo_rewards.report.trends import MAX_POINTS, PASS_BANDS, find_pass_band
+from trl_grpo_rewards.report.summaries import chart_columns
+from trl_grpo_rewards.report.trends import MAX_POINTS, PASS_BANDS, PromptHistories, build_heatmap, find_pass_band
 from trl_grpo_rewards.training.groups import compute_signal
 
 
@@ -85,12 +85,38 @@ def test_the_outcome_is_the_reward_that_the_run_named():
     assert run.outcome == "boxed" and dict(chart_columns(run)["bands"])["up to 50%"] == [1.0, 1.0]
 
 
-def test_prompts_of_an_environment_are_told_apart_by_their_columns(tmp_path):
-    asked = [
-        (step, record({"boxed": [secret, 0]}, prompt="Guess.") | {"columns": {"secret": secret}})
-        for step in (1, 2) for secret in range(3)
-    ]  # fmt: skip
-    assert Summary(written(tmp_path, asked)).describe()["prompts"] == 3
+def test_prompts_are_sorted_by_when_they_were_solved():
+    prompts = PromptHistories()
+    for step, prompt, scores in [
+        (1, "a", [0, 0]), (1, "b", [1, 0]), (2, "c", [0, 0]), (3, "a", [1, 1]), (4, "b", [1, 1]), (4, "c", [0, 1]),
+        (5, "a", [1, 0]),
+    ]:  # fmt: skip
+        prompts.add({"step": step, **record({"boxed": scores}, prompt=prompt)})
+    heat = build_heatmap(prompts)
+    assert heat["prompts"] == [["a", 3], ["b", 4], ["c", None]]
+    rates = [[0, 0, 1, 1, 0.5], [0.5, 0.5, 0.5, 1, 1], [None, 0, 0, 0.5, 0.5]]
+    assert round_numbers(heat["rates"]) == rates
+
+
+@pytest.mark.parametrize(("repeated", "rows"), [(0, 0), (1, 0), (9, 0), (10, 10)])
+def test_prompts_are_followed_only_where_they_are_asked_again(repeated, rows):
+    """A tenth of them must be, and in another step: groups of one step say nothing about learning."""
+    prompts = PromptHistories()
+    for place in range(100):
+        prompts.add({"step": 1, **record({"boxed": [1, 0]}, prompt=str(place))})
+        prompts.add({"step": 1, **record({"boxed": [1, 0]}, prompt=str(place))})
+    for place in range(repeated):
+        prompts.add({"step": 2, **record({"boxed": [1, 1]}, prompt=str(place))})
+    assert len(build_heatmap(prompts)["prompts"]) == rows
+
+
+def test_prompts_of_an_environment_are_told_apart_by_their_columns():
+    prompts = PromptHistories()
+    for step in (1, 2):
+        for secret in range(3):
+            one = record({"boxed": [secret, 0]}, prompt="Guess.")
+            prompts.add({"step": step, **one, "columns": {"secret": secret}})
+    assert len(prompts.labels) == 3 and sorted(build_heatmap(prompts)["rates"]) == [[0, 0], [0.5, 0.5], [0.5, 0.5]]
 
 
 @pytest.mark.parametrize(("passed", "band"), [(0, 0), (1, 1), (2, 1), (3, 2), (4, 2), (5, 3), (6, 3), (7, 4), (8, 5)])

@@ -19,7 +19,7 @@ from ..batch import TRAINER_DATA
 from ..expressions import Reward
 from ..files import replace_file
 from ..function_rewards import find_functions
-from ..records.files import Group, read_groups
+from ..records.files import Group, list_parts, read_groups
 from ..records.rescoring import ScoredGroup, Tally, rescore
 from ..records.runs import RUN_FILE, read_run
 from ..scores import format_score
@@ -114,6 +114,10 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def score(args: argparse.Namespace, rewards: Reward, old: Reward | None) -> Tally:
+    if args.out and (args.out.is_dir() or args.out.resolve() in map(Path.resolve, list_parts(args.out.parent))):
+        raise ValueError(
+            f"--out must be a new file, but '{args.out}' is a folder or has group records. Choose another one."
+        )
     tally = Tally()
     groups = read_groups(args.completions)
     first = [*itertools.islice(groups, 1)]

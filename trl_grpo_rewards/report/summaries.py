@@ -20,7 +20,7 @@ from ..records.signs import MIN_POINTS, Signs
 from ..records.symptoms import MIN_STEPS, RULES, Anomaly, judge
 from .excerpts import Examples, Excerpts
 from .training_log import compare_held_out, describe_progress, measure_time, select_curves
-from .trends import GROUP_OUTCOMES, PASS_BANDS, Ranges, RunStatistics, identify_prompt
+from .trends import GROUP_OUTCOMES, PASS_BANDS, PromptHistories, Ranges, RunStatistics, build_heatmap
 
 
 # What makes TRL's trainer, or this one, write group records.
@@ -30,7 +30,7 @@ LINES = ("from trl_grpo_rewards import FilteredGRPOTrainer as GRPOTrainer", "gro
 class Summary:
     def __init__(self, source: str | Path, runs: int = 1) -> None:
         self.source = Path(source)
-        self.run, self.prompts = RunStatistics(), set[str | None]()
+        self.run, self.prompts = RunStatistics(), PromptHistories()
         self.excerpts, self.examples = Excerpts(runs), Examples()
         self.log, self.description = read_log(self.source), read_run(find_output_dir(self.source)) or {}
         self.is_recorded = has_records(self.source)
@@ -53,8 +53,7 @@ class Summary:
     def add(self, record: dict[str, Any], first: int | None = None) -> None:
         """Add a group. Of an entry of a log, `first` is the first step."""
         self.run.add(record, first)
-        self.prompts.add(identify_prompt(record))
-        for part in (self.excerpts, self.examples):
+        for part in (self.prompts, self.excerpts, self.examples):
             part.add(record)
 
     @property
@@ -76,7 +75,7 @@ class Summary:
             "facts": list(list_facts(self.description, log).items()),
             "size": run.size,
             "groups": self.excerpts.count,
-            "prompts": len(self.prompts - {None}),
+            "prompts": len(self.prompts.labels),
             "steps": [*run.ends],
             "tokens": int(sum(points["tokens"])),
             "outcome": run.outcome,
@@ -92,6 +91,7 @@ class Summary:
             "points": points,
             "log": select_curves(log),
             "time": measure_time(log),
+            "heat": build_heatmap(self.prompts),
         }
 
 

@@ -110,9 +110,11 @@ function key(series) {
 const showValue = (value) => (typeof value === "number" ? figure(value) : value);
 
 /**
- * A section of the page. What it shows is a plain object: `id`, `title`, `text`, and `series` with lines or areas, perhaps
- * `layout`, `height`, `air`, `show`, and the text `none` if nothing is known. A chart of constant lines is not drawn, and
- * neither is a constant line with a title of its own, `minor`.
+ * A section of the page. What it shows is a plain object: `id`, `title`, `text`, and one of
+ *
+ * - `series` with lines or areas, and perhaps `layout`, `height`, `air`, `show`, and the text `none` if nothing is known. A
+ *   chart of constant lines is not drawn, and neither is a constant line with a title of its own, `minor`;
+ * - `draw(element)` for any other chart, with its `sheet` for the table of numbers.
  *
  * `isLead`, `isWide` and `isSmall` say where it stands and how much room it takes. `isKept` draws constant lines, too.
  */
@@ -120,12 +122,12 @@ class Section {
   constructor(spec) {
     this.off = new Set();
     this.spec = spec;
-    const known = spec.series.filter((one) => one.known);
+    const known = (spec.series || []).filter((one) => one.known);
     const drawn = known.filter((one) => !one.hidden);
     this.isStill = !spec.isKept && drawn.length > 0 && drawn.every((one) => this.isConstant(one));
     this.still = drawn.filter((one) => (this.isStill || one.minor) && this.isConstant(one));
     this.known = known.filter((one) => !this.still.includes(one));
-    const isEmpty = !this.known.some((one) => !one.hidden);
+    const isEmpty = Boolean(spec.series) && !this.known.some((one) => !one.hidden);
     if (!isEmpty) {
       this.chart = make("div", { className: "chart" });
       this.chart.setAttribute("role", "img");
@@ -133,9 +135,9 @@ class Section {
     }
     this.element = make("section", { id: spec.id, className: spec.isWide ? "wide" : "" },
       make(spec.isSmall ? "h3" : "h2", {}, spec.title), make("p", {}, ...unbroken(spec.text)),
-      make("div", { className: "legend" }, ...this.legend()),
+      make("div", { className: "legend" }, ...(spec.legend ? [spec.legend()] : this.legend())),
       this.chart || make("p", { className: "none" }, spec.none || "There is nothing to draw."),
-      isEmpty ? null : numbers("Numbers as a table", () => this.sheet(), spec.show || figure));
+      isEmpty ? null : numbers("Numbers as a table", spec.sheet || (() => this.sheet()), spec.show || figure));
   }
 
   /** Whether all values of a line look the same. */
@@ -179,12 +181,16 @@ class Section {
   draw() {
     const { spec } = this;
     if (!this.chart) return;
-    const traces = this.known.map((one) => ({ ...one.trace(), visible: !this.off.has(one.name) }));
-    const xs = traces.flatMap(({ x }) => x);
-    Plotly.react(this.chart, traces, {
-      ...baseLayout(spec.height), xaxis: stepAxis(xs, spec.air), yaxis: { ...axis(), rangemode: "tozero" },
-      ...(spec.layout ? spec.layout(xs, this.known) : {}),
-    }, SETTINGS);
+    if (spec.draw) {
+      spec.draw(this.chart);
+    } else {
+      const traces = this.known.map((one) => ({ ...one.trace(), visible: !this.off.has(one.name) }));
+      const xs = traces.flatMap(({ x }) => x);
+      Plotly.react(this.chart, traces, {
+        ...baseLayout(spec.height), xaxis: stepAxis(xs, spec.air), yaxis: { ...axis(), rangemode: "tozero" },
+        ...(spec.layout ? spec.layout(xs, this.known) : {}),
+      }, SETTINGS);
+    }
     if (!this.isClickable) {
       this.chart.on("plotly_click", ({ points }) => { if (points[0].customdata) location.hash = points[0].customdata; });
       this.isClickable = true;

@@ -70,12 +70,58 @@ const length = () => ({
 
 const BANDS = ["--band-1", "--band-2", "--band-3", "--band-4", "--band-5", "--band-6"];
 
-const passes = () => (one().groups ? {
+/** Pass rates by step, for runs that ask each prompt once. */
+const passes = () => (one().heat.prompts.length || !one().groups ? null : {
   id: "passes", title: "Pass rates of groups", isWide: true, air: 0, show: percent, none: "No group was scored.",
-  text: `How many of a group's completions were right, by ${outcome()}.`,
+  text: `How many of a group's completions were right, by ${outcome()}. (Each prompt was sampled once, so single prompts cannot`
+    + " be followed.)",
   series: one().points.bands.map(([band, values], place) => area(band, values, BANDS[place])),
   layout: () => ({ yaxis: { ...axis(), range: [0, 1], tickformat: ".0%" }, barmode: "stack" }),
+});
+
+function heatText() {
+  const { prompts, total } = one().heat;
+  const which = prompts.length < total
+    ? ` These are ${count(prompts.length)} of ${plural(total, "prompt")}, chosen at random from those that were sampled in more`
+      + " than one step."
+    : "";
+  return `Each row is a prompt. Its colour is its pass rate when it was last sampled: the share of its completions that ${outcome()}`
+    + " calls right (a score of at least 1). A prompt is solved when all are right. The prompts that were solved first are at"
+    + ` the top.${which}`;
+}
+
+/** The pass rate of each prompt, where prompts are asked again. */
+const heat = () => (one().heat.prompts.length ? {
+  id: "heat", title: "When each prompt was solved", text: heatText(), isWide: true, draw: drawHeat,
+  legend: () => {
+    const scale = make("span", { className: "scale" });
+    scale.setAttribute("aria-hidden", "true");
+    return make("p", {}, "all wrong", scale, "all right");
+  },
+  show: figure,
+  sheet: () => ({
+    file: `${one().name}-prompts`, heads: ["Beginning of the prompt", "Solved at step", "Last pass rate"],
+    rows: one().heat.prompts.map(([label, solved], row) => [label, solved, one().heat.rates[row].at(-1)]),
+  }),
 } : null);
+
+function drawHeat(element) {
+  const { prompts, rates, steps: columns } = one().heat;
+  const xs = columns.map(([first, last]) => (first + last) / 2);
+  const trace = {
+    type: "heatmap", x: xs, y: prompts.map((_, row) => row), z: rates, zmin: 0, zmax: 1, hoverongaps: false,
+    text: prompts.map(([label]) => columns.map(() => escaped(short(label, 40)))),
+    hovertemplate: "%{text}<br>%{z:.0%} right<extra></extra>",
+    colorscale: ["--wrong", "--half", "--right"].map((name, place) => [place / 2, ink(name)]), showscale: false,
+  };
+  const title = { text: "step", font: { size: 12, color: ink("--quiet") }, standoff: 8 };
+  Plotly.react(element, [trace], {
+    ...baseLayout(Math.min(Math.max(3 * prompts.length, 120), 460) + 56), hovermode: "closest",
+    margin: { l: 0, r: 8, t: 8, b: 48 },
+    xaxis: { ...axis(), title, showgrid: false, ...(xs.length < 6 ? { tickvals: xs } : {}) },
+    yaxis: { ...axis(), autorange: "reversed", visible: false },
+  }, SETTINGS);
+}
 
 // --- what the trainer logged, for one run or several ----------------------------------------------------------------
 
@@ -146,6 +192,6 @@ const COMPARED = () => [
 ];
 
 const SECTIONS = () => [
-  ...(several() ? COMPARED() : [kinds, reward, signal, rewards, length, passes]),
+  ...(several() ? COMPARED() : [kinds, reward, signal, rewards, length, passes, heat]),
   ...Object.keys(CURVES).map(curve), tokens,
 ];
