@@ -22,19 +22,7 @@ Verdict = bool | None | Undecided  # whether two values are equal, or None if th
 
 @dataclass(frozen=True)
 class AnswerRules:
-    r"""
-    The conditions under which an answer equals the gold answer.
-
-    Args:
-        tolerance (`float`, *optional*):
-            Maximum difference of two equal numbers, absolute or relative to the larger one. The default is 0.
-        units (`str`, *optional*, defaults to `"may_omit"`):
-            With `"may_omit"`, a unit that the answer names must be the gold answer's, if that has one. With `"ignore"`,
-            only the values count. With `"must_match"`, a gold answer with a unit requires the same unit. `50\%` equals
-            `0.5`, and also `50` unless units must match.
-        evaluated (`bool`, *optional*, defaults to `False`):
-            Whether the answer must be worked out, unless the gold answer itself is not.
-    """
+    """The conditions under which an answer equals the gold answer: options of [`boxed`], which describes them."""
 
     tolerance: float | None = None
     units: Literal["may_omit", "ignore", "must_match"] = "may_omit"

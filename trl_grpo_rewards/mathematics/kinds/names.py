@@ -30,14 +30,12 @@ def is_constant(value: Value) -> bool:
 
 
 def is_name(value: Value) -> bool:
-    if isinstance(value, Text):
+    if isinstance(value, Text | Call):
         return True
     if isinstance(value, Symbol):
         return value.name not in ("\\pi", "\\infty", "")
     if isinstance(value, Collection | Ratio):
         return all(map(is_name, list_parts(value)))
-    if isinstance(value, Call):
-        return True
     if not isinstance(value, Operation):
         return False
     operands = value.operands
