@@ -6,9 +6,7 @@ from helpers.values import is_equal
 from trl_grpo_rewards.mathematics.functions import CONTEXT, FUNCTIONS
 from trl_grpo_rewards.mathematics.spellings import SIGNS, SYNONYMS, normalize_signs, skip_group
 from trl_grpo_rewards.mathematics.units import SPELLINGS
-from trl_grpo_rewards.mathematics.words import (
-    changes,
-)
+from trl_grpo_rewards.mathematics.words import changes
 
 
 def test_no_unit_is_a_word_that_changes_a_number():

@@ -12,7 +12,7 @@ from trl_grpo_rewards.records.symptoms import Anomaly
 from trl_grpo_rewards.report.excerpts import Examples, find_typical
 from trl_grpo_rewards.report.pages import write_page
 from trl_grpo_rewards.report.summaries import find_anomalies, find_ends, measure_margin, name_worst, write_verdict
-from trl_grpo_rewards.report.training_log import compare_held_out
+from trl_grpo_rewards.report.trends import compare_held_out
 
 
 # --- verdict --------------------------------------------------------------------------------------------------------

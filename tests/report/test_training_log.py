@@ -3,8 +3,7 @@
 import pytest
 
 from trl_grpo_rewards.report.excerpts import round_numbers
-from trl_grpo_rewards.report.training_log import compare_held_out, describe_progress, measure_time, select_curves
-from trl_grpo_rewards.report.trends import MAX_POINTS
+from trl_grpo_rewards.report.trends import MAX_POINTS, compare_held_out, describe_progress, measure_time, select_curves
 
 
 def test_curves_are_those_that_were_logged_and_are_not_always_0():

@@ -19,8 +19,18 @@ from ..records.runs import (
 from ..records.signs import MIN_POINTS, Signs
 from ..records.symptoms import MIN_STEPS, RULES, Anomaly, judge
 from .excerpts import Examples, Excerpts
-from .training_log import compare_held_out, describe_progress, measure_time, select_curves
-from .trends import GROUP_OUTCOMES, PASS_BANDS, PromptHistories, Ranges, RunStatistics, build_heatmap
+from .trends import (
+    GROUP_OUTCOMES,
+    PASS_BANDS,
+    PromptHistories,
+    Ranges,
+    RunStatistics,
+    build_heatmap,
+    compare_held_out,
+    describe_progress,
+    measure_time,
+    select_curves,
+)
 
 
 # What makes TRL's trainer, or this one, write group records.
