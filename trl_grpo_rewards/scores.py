@@ -71,7 +71,7 @@ def check_rollout(roll_out: Callable[..., Any], prompts: list[Any], trainer: Any
     is_dict, per_row = isinstance(fields, Mapping), ("prompt_ids", "completion_ids")
     lists = {name: one for name, one in fields.items() if isinstance(one, list) or name in per_row} if is_dict else {}
     found = {name: len(one) if hasattr(one, "__len__") else 0 for name, one in lists.items()}
-    wrong = [f"{count} in '{name}'" for name, count in found.items() if count != len(prompts)]
+    wrong = [f"{count} values in '{name}'" for name, count in found.items() if count != len(prompts)]
     if is_dict and not wrong:
         tokens = [len(ids) for ids in fields.get("completion_ids", ())]
         masks = tokens if fields.get("env_mask") is None else map(len, fields["env_mask"])
@@ -128,7 +128,10 @@ class ScoreTable:
     def _repr_html_(self) -> str:
         import pandas  # slow to import
 
-        titles, *rows = ([make_visible(cell[:MAX_CHARACTERS]) for cell in row] for row in self.list_rows())
+        def show(cell: str) -> str:
+            return make_visible(cell[:MAX_CHARACTERS]) + "…" * (len(cell) > MAX_CHARACTERS)
+
+        titles, *rows = ([*map(show, row)] for row in self.list_rows())
         with pandas.option_context("display.html.use_mathjax", False):  # notebooks would typeset `$...$`
             frame = pandas.DataFrame(rows, columns=titles)
             return str(frame.to_html(max_rows=MAX_ROWS, show_dimensions=len(rows) > MAX_ROWS))

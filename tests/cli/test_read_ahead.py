@@ -8,8 +8,9 @@ import sys
 import pytest
 
 import trl_grpo_rewards.cli.main as command_line
+from trl_grpo_rewards.cli.console import TEXTS
 from trl_grpo_rewards.cli.job import JobParser
-from trl_grpo_rewards.cli.main import DESCRIPTIONS, MOST_USED, build_parser, load_options
+from trl_grpo_rewards.cli.main import DESCRIPTIONS, build_parser, load_options
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -165,7 +166,7 @@ def test_help_shows_each_of_our_options_once_and_those_of_trl_if_asked(command):
         assert everything.count(f"  {name} ") == shown.count(f"  {name} ") == 1
     assert "--dataset-name" not in everything
     assert "  --learning_rate " in everything and "  --learning_rate " not in shown
-    for name in MOST_USED.replace(",", "").replace("and ", "").split():
+    for name in TEXTS["most_used"].replace(",", "").replace("and ", "").split():
         assert f"  {name} " in everything and name in shown
 
 

@@ -83,7 +83,6 @@ expressions = st.recursive(
             inner,
             inner,
             refused=st.booleans(),
-            numbers=st.booleans(),
             budget=st.floats(0, 1),
         ),
         st.builds(

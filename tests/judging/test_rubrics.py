@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from trl_grpo_rewards.judging.rubrics import (
     Criterion,
     UnreadableRubric,
-    hide_part,
     read_rubric,
     read_rubrics,
     score_verdicts,
@@ -200,23 +199,3 @@ def test_a_required_criterion_decides_alone():
     assert scores == [pytest.approx(1 / 99), 0.0, 0.0, 1.0]
     gate = Criterion("a", 0.0, True)
     assert [score_verdicts([gate, other], (met, True)) for met in (False, True)] == [0.0, 1.0]
-
-
-@given(RUBRICS, st.floats(0, 0.99), st.integers(0, 9), st.data())
-def test_a_part_is_hidden_alike_for_the_same_seed(pairs, share, seed, data):
-    required = data.draw(st.lists(st.booleans(), min_size=len(pairs), max_size=len(pairs)))
-    criteria = tuple(Criterion(*pair, one) for pair, one in zip(pairs, required, strict=True))
-    kept = hide_part(criteria, share, f"{seed}")
-    assert kept == hide_part(criteria, share, f"{seed}")
-    left = iter(criteria)
-    assert all(any(one is other for other in left) for one in kept)  # in their order
-    assert any(one.points > 0 for one in kept) and sum(one.is_required for one in kept) == sum(required)
-    optional = len(criteria) - sum(required)
-    assert math.ceil(optional * (1 - share)) <= len(kept) - sum(required) <= math.ceil(optional * (1 - share)) + 1
-
-
-def test_every_criterion_is_hidden_in_some_step():
-    criteria = tuple(Criterion(f"criterion {index}", float(index + 1)) for index in range(20))
-    seen = [hide_part(criteria, 0.5, f"{step} {criteria}") for step in range(40)]
-    assert {len(kept) for kept in seen} == {10} and len({*seen}) > 35
-    assert all(10 <= sum(one in kept for kept in seen) <= 30 for one in criteria)

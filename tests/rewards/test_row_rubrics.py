@@ -217,7 +217,7 @@ def test_a_run_records_verdicts_and_is_scored_again_from_them(server, config, tm
     assert len(logs) == 2 and all(0 <= entry["judge/met"] <= 1 and not entry["judge/unreadable"] for entry in logs)
     records = [*read_records(args.output_dir)]
     verdicts = [text for record in records for text in record["logged"]["judge/verdicts"] if text]
-    assert verdicts and all(text.count("\n") == 5 and "Has the digit" in text for text in verdicts)
+    assert verdicts and all(text.count("\n") == 9 and "Has the digit" in text for text in verdicts)
     for record in records:  # the same criteria for all completions of a group
         assert len({re.sub("not met|met", "", text) for text in record["logged"]["judge/verdicts"] if text}) == 1
     write_report(args.output_dir, tmp_path / "report.html")

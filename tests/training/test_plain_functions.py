@@ -162,10 +162,10 @@ def test_a_reward_that_is_too_large_counts_as_none_and_not_as_zero(
 
 
 @pytest.mark.parametrize("change, said", [
-    (lambda out: {**out, "said": out["said"][:3]}, "for each of the 8 prompts, .*; got 3 in 'said'. TRL has"),
-    (lambda out: {**out, "said": out["said"] * 2}, "for each of the 8 prompts, .*; got 16 in 'said'"),
-    (lambda out: {**out, "completion_ids": out["completion_ids"] * 4}, "got 32 in 'completion_ids'. TRL has already"),
-    (lambda out: {**out, "prompt_ids": None}, "got 0 in 'prompt_ids'"),
+    (lambda out: {**out, "said": out["said"][:3]}, "for each of the 8 prompts, .*; got 3 values in 'said'. TRL has"),
+    (lambda out: {**out, "said": out["said"] * 2}, "for each of the 8 prompts, .*; got 16 values in 'said'"),
+    (lambda out: {**out, "completion_ids": out["completion_ids"] * 4}, "got 32 values in 'completion_ids'. TRL has already"),
+    (lambda out: {**out, "prompt_ids": None}, "got 0 values in 'prompt_ids'"),
     (lambda out: {**out, "completion_ids": [[], *out["completion_ids"][1:]]}, r"got 0 tokens and \d+ values for row 0"),
     (lambda out: {**out, "env_mask": [[1], *out["env_mask"][1:]]}, "tokens and 1 values for row 0"),
     (lambda out: [*out], r"return a dict of lists, .*; got \['prompt_ids', "),
