@@ -94,7 +94,7 @@ def test_tests_that_do_not_notice_a_small_fault_in_the_solution():
     weak = {**larger, "tests": ["assert f(2, 2) == 2"]}
     equal = {"solution": "def f(a, b):\n    return a + b", "tests": ["assert f(2, 0) == 2", "assert f(7, 0) == 7"]}
     found = examine(*[strong] * 3, equal, weak)
-    said = "{} rows have tests that do not notice a small fault in their solution (3, 4). Row 3: 'return a + b' became"
+    said = "{} rows have tests that do not notice a small fault in their solution (rows 3, 4). Row 3: 'return a + b' became"
     assert found.warnings == [f"{said.format('2 of 5')} 'return a - b'. Add tests to them."] and not found.faults
     few = examine(*[strong] * 10, equal)  # the others may have faults that change nothing
     assert few.lines[-1].startswith("1 of 11 rows have tests that do not notice") and not few.warnings

@@ -106,7 +106,7 @@ async def examine_in(sandbox: Sandbox, rows: list[dict[str, Any]], column: str, 
         (wrong, passed, len(tried), 0.05, "have tests that an empty program passes"),
         (wrong, weak, len(tried), 0.05, "have weak tests, which a program that solves nothing passes"),
         (wrong, failed, len(own), 0.1, "have a solution that fails their tests, perhaps because timeout or memory_mb is too small"),
-        (doubtful, unnoticed, len(own), 0.1, f"have tests that do not notice a small fault in their solution ({named})"),
+        (doubtful, unnoticed, len(own), 0.1, f"have tests that do not notice a small fault in their solution (rows {named})"),
     ):  # fmt: skip
         for place, why in islice(places.items(), 1):
             text = f"{len(places):,} of {total:,} rows {what}. Row {place}: {why}"

@@ -127,7 +127,7 @@ def describe_completions(
 
 
 def describe_groups(completions: list[CompletionFields], scores: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Return an iterator over the records of a generation. Each is made when it is consumed, even if another one failed."""
+    """Return an iterator over the records of a generation. Each is made when it is consumed."""
     size = len(completions) // len(scores)
     groups = (completions[index * size : (index + 1) * size] for index in range(len(scores)))
     return map(describe_group, groups, scores)
