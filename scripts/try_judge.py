@@ -12,6 +12,7 @@ import numpy as np
 from datasets import Dataset
 
 from trl_grpo_rewards.checks import as_text
+from trl_grpo_rewards.checks.attack_completions import attacks
 from trl_grpo_rewards.checks.completions import (
     BOX,
     ROUNDING,
@@ -22,7 +23,6 @@ from trl_grpo_rewards.checks.completions import (
     write_pairs,
 )
 from trl_grpo_rewards.checks.trials import average, find_form, take_rows, without_asking
-from trl_grpo_rewards.checks.worthless import attacks
 from trl_grpo_rewards.cli.console import exit_on
 from trl_grpo_rewards.cli.job import prepare_job, read_job
 from trl_grpo_rewards.errors import describe_reward_error

@@ -7,10 +7,10 @@ import pytest
 from helpers.checks import find_faults, make_problems
 from trl_grpo_rewards import boxed, choice, demo, gate, keywords, length, parse, reward, route, tags
 from trl_grpo_rewards.checks import Form, assert_not_gameable, attacks, check, honest
+from trl_grpo_rewards.checks.attack_completions import FORMLESS
 from trl_grpo_rewards.checks.dry_run import check_dry_run
 from trl_grpo_rewards.checks.gameability import check_attacks
 from trl_grpo_rewards.checks.trials import ANSWERS, ATTACKED_ROWS, TRIED_ROWS, make_trials, take_rows
-from trl_grpo_rewards.checks.worthless import FORMLESS
 
 
 def test_each_branch_of_a_route_has_its_own_form():

@@ -2,9 +2,9 @@
 
 from ..traits import Findings, Form, Reading
 from .all_checks import as_text, check, verdict
+from .attack_completions import attacks
 from .completions import honest
 from .gameability import assert_not_gameable
-from .worthless import attacks
 
 
 __all__ = ["Findings", "Form", "Reading", "as_text", "assert_not_gameable", "attacks", "check", "honest", "verdict"]

@@ -11,9 +11,9 @@ from ..faults import shorten_repr
 from ..function_rewards import find_functions
 from ..registry import read_rewards
 from ..traits import Findings
+from .attack_completions import KINDS
 from .completions import ROUNDING, Tokenize, find_outcomes, split_words
 from .trials import ANSWERS, Trials, average, make_trials, without_asking
-from .worthless import KINDS
 
 
 ATTACKS = "attacks"  # title of this check

@@ -20,6 +20,7 @@ from ..scores import Score
 from ..texts import completion_text, conversation_text
 from ..traits import ContradictoryForms, Form
 from ..verify.solutions import read_gold
+from .attack_completions import FORMLESS, attacks, collect_worthless
 from .completions import (
     BOX,
     NO_ANSWER,
@@ -39,7 +40,6 @@ from .completions import (
     write_gold,
     write_pairs,
 )
-from .worthless import FORMLESS, attacks, collect_worthless
 
 
 TRIED_ROWS = 128  # largest number of dataset rows whose completions are scored
