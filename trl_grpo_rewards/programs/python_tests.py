@@ -29,7 +29,7 @@ RUNNING_MODULES = ("pickle", "marshal", "dill", "shelve", "doctest", "runpy")  #
 ENTRY_POINT = re.compile(r"[^\W\d]\w*(\(\))?(\.[^\W\d]\w*(\(\))?)*")
 GUARDED = {*vars(builtins), *PRELUDES["tests"]}  # a program may define them, but tests do not get these
 
-# Those of them that are classes. A class of which tests use an attribute that it lacks is one of the program.
+# The classes among them. If tests use an attribute that such a class lacks, they mean a class of the program.
 GUARDED_CLASSES = {
     name: get_origin(one) or one for name, one in PRELUDES["tests"].items() if name[0].isupper() and name not in NODES
 }

@@ -234,7 +234,7 @@ def compute_covariances(record: dict[str, Any]) -> dict[str, float]:
 
 MAX_PROMPTS_SHOWN = 160  # maximum number of prompts in the heatmap. Those with the smallest hashes are shown.
 MAX_COLUMNS = 48  # maximum number of columns in the heatmap, each a range of steps
-MIN_REPEATED = 0.1  # share of prompts sampled in several steps; below it, there is no history to show
+MIN_REPEATED = 0.1  # smallest share of prompts that must be sampled in several steps for a heatmap
 
 
 class PromptHistories:

@@ -46,9 +46,8 @@ MOST = 1e-4  # difference of a log-probability if rows share tokens; 28 families
 # Or what three more columns of padding change, times the first number, if that is at most the second one in bf16, or
 # the third one in float32, which may be that of tensor cores.
 MOST_ROUNDED = 4, 0.2, 0.01
-# Numbers of tokens, each counted once for every pass over it: the different ones of live rows; those that are
-# computed, with padding; those of TRL's batches, which are as wide as the longest row; and those of dead rows among
-# the latter.
+# What is counted, once for every pass: the different tokens of live rows, the tokens that are computed (with padding),
+# the tokens of TRL's batches (every row is as wide as the longest one), and those of dead rows in TRL's batches.
 TOKENS = ("needed", "computed", "padded", "skipped")
 OF_TOKENS = ("entropy", "kl")
 # Means over tokens, or over sequences if TRL has one ratio for each of them.
