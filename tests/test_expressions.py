@@ -208,15 +208,17 @@ def test_rewards_are_frozen_and_equal_ones_are_one_key():
 
 
 def test_the_door_is_asynchronous_where_anything_awaits():
-    assert not inspect.iscoroutinefunction((first() + second()).__call__)
-    for value in (slow(), first() + slow(), gate(first(), by=slow()), clip(slow(), high=1)):
+    columns = {"completions": ["ab", "b"], "solution": ["1", "2"], "completion_ids": [[1], [2]]}
+    for value in (first() + second(), first() + slow(), gate(first(), by=slow())):
+        assert not inspect.iscoroutinefunction(value.__call__) and not is_async_callable(value)
+    for value in (slow(), boxed() + slow(), gate(length(2), by=slow()), clip(slow(), high=1)):
         assert value.is_async and inspect.iscoroutinefunction(value.__call__)
         assert is_async_callable(value) and is_async_callable(functools.partial(value))
 
         async def inside(value=value):
-            return await value(completions=["ab", "b"])
+            return await value(**columns)
 
-        scores = value(completions=["ab", "b"])
+        scores = value(**columns)
         assert type(scores) is list and scores == asyncio.run(inside())
     assert (first() + 0.5 * slow())(completions=["ab", "b"]) == [2.0, 0.5]
     assert gate(slow(), by=first())(completions=["ab", "b"]) == [2.0, 0.0]

@@ -5,7 +5,8 @@ from statistics import fmean
 from typing import Annotated, Any, TypeAlias
 
 from .batch import Batch, scatter
-from .expressions import Reward, await_all
+from .expressions import Reward
+from .loops import await_all
 from .options import requires
 from .registry import combinator, reward
 from .scores import Score

@@ -7,19 +7,18 @@ import logging
 import math
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from numbers import Real
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, cast
 
 from .batch import Batch
 from .distributed import gather_and_score_groups
+from .loops import await_all, run_in_own_loop, run_without_loop
 from .scores import Score, ScoreTable, to_float
 
 
 logger = logging.getLogger(__name__)
-Result = TypeVar("Result")
 PlainFunction: TypeAlias = Callable[..., Sequence[Score] | Awaitable[Sequence[Score]]]  # a function that trl can call
 LOGGED_COLUMNS: "dict[Reward, set[str]]" = defaultdict(set)  # columns that each reward has logged in this process
 
@@ -73,6 +72,12 @@ class Reward(ABC):
         """Whether scoring needs whole groups, which are then gathered from all ranks."""
         return any(one.factory.kind == "group" for one in self.functions)
 
+    @functools.cached_property
+    def is_awaited(self) -> bool:
+        """Whether TRL awaits this reward, in a separate thread. Ranks must not gather and users' plain functions not run there."""
+        is_plain = any(one.factory.is_foreign and not one.factory.is_async for one in self.functions)
+        return self.is_async and not (self.is_grouped or is_plain)
+
     @property
     def columns(self) -> frozenset[str]:
         """Dataset columns that scoring needs."""
@@ -119,25 +124,21 @@ class Reward(ABC):
 
     @property
     def __call__(self) -> Callable[..., Any]:  # TRL looks at `__call__` to see whether a reward is asynchronous
-        # TRL awaits rewards in a separate thread. Ranks must not gather there, so grouped rewards are never awaited.
-        return AwaitedInLoop(Reward._call_async, self) if self.is_async and not self.is_grouped else self.call_sync
+        return AwaitedInLoop(Reward.call_async, self) if self.is_awaited else self.call_sync
 
     def call_sync(self, /, completions: list[Any], prompts: list[Any] | None = None, **columns: Any) -> list[Score]:
         """Score completions as TRL does, but without `await`, also while an event loop runs."""
         batch = Batch.from_call({"prompts": prompts, "completions": completions, **columns})
-        run = run_in_own_loop if self.is_async else run_without_loop
         if self.is_grouped:
             scores = gather_and_score_groups(
-                batch,
-                lambda part: run(self.score(part)),
-                lambda part: {reward: run(reward.score(part)) for reward in self.list_alone()},
+                batch, self.score_now, lambda part: {reward: reward.score_now(part) for reward in self.list_alone()}
             )
         else:
-            scores = run(self.score(batch))
+            scores = self.score_now(batch)
         self._hand_over_log(batch)
         return scores
 
-    async def _call_async(
+    async def call_async(
         self, /, completions: list[Any], prompts: list[Any] | None = None, **columns: Any
     ) -> list[Score]:
         batch = Batch.from_call({"prompts": prompts, "completions": completions, **columns})
@@ -191,6 +192,11 @@ class Reward(ABC):
         scores = {reward.name: reward.call_sync(**call) for reward in self.rewards}
         totals = [self.total(row) for row in zip(*scores.values(), strict=True)]
         return ScoreTable(str(self), completions, scores, totals, logged)
+
+    def score_now(self, batch: Batch) -> list[Score]:
+        """Score a batch without `await`. Plain functions are called in this thread."""
+        run = run_in_own_loop if self.is_async else run_without_loop
+        return run(self.score(batch))
 
     async def score(self, batch: Batch) -> list[Score]:
         """Return one score per row of the batch. A reward that occurs twice in an expression is computed once."""
@@ -392,28 +398,7 @@ def check_names(names: list[str]) -> None:
 
 def score_known_groups(reward: Reward, arguments: dict[str, Any], groups: list[int]) -> list[Score]:
     """Score the rows of a call outside a trainer, given the group of each row."""
-    return run_in_own_loop(reward.score(replace(Batch.from_call(arguments), groups=groups)))
-
-
-def run_without_loop(coroutine: Coroutine[Any, Any, Result]) -> Result:
-    """Run a coroutine that awaits only other coroutines, without an event loop."""
-    try:
-        coroutine.send(None)
-    except StopIteration as stop:
-        result: Result = stop.value
-        return result
-    raise RuntimeError("A synchronous reward awaited something. Declare its function with `async def`.")
-
-
-def run_in_own_loop(coroutine: Coroutine[Any, Any, Result]) -> Result:
-    """Run a coroutine in an event loop in another thread, since this thread may already run one."""
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        return thread.submit(asyncio.run, coroutine).result()
-
-
-async def await_all(awaitables: Iterable[Awaitable[Result]], *, concurrent: bool) -> list[Result]:
-    """Await everything in order. After an error, no other coroutine is left unawaited."""
-    return await asyncio.gather(*awaitables) if concurrent else [await one for one in awaitables]
+    return reward.score_now(replace(Batch.from_call(arguments), groups=groups))
 
 
 def warn_of_missing_weights(functions: Any, args: Any) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from .batch import KINDS, TRAINER_DATA, Batch, cut, scatter
 from .errors import MissingColumn, name_callable, named_in_errors
 from .expressions import Reward, Sum
+from .loops import call_in_caller
 from .options import (
     Column,
     FrozenDict,
@@ -293,13 +294,15 @@ class FunctionReward(Reward):
         }
         for reward, scores in zip(self.children, await self._score_children(batch), strict=True):
             inner[reward] = cut(scores, calls, not kind.is_single)
-        returned, options = [], dict(self.options)
+        arguments, options = [], dict(self.options)
         for place in range(len(calls)):
             if inner:
                 options = fill_in(self.options, {one: values[place] for one, values in inner.items()})
-            returned.append(factory.call({**{name: values[place] for name, values in data.items()}, **options}))
+            arguments.append({**{name: values[place] for name, values in data.items()}, **options})
         if factory.is_async:
-            returned = await asyncio.gather(*returned)
+            returned = await asyncio.gather(*map(factory.call, arguments))
+        else:
+            returned = await call_in_caller(lambda: [factory.call(one) for one in arguments])
         if kind.is_single:
             return returned
         sized = (read_scores(one, self.name, len(rows)) for one, rows in zip(returned, calls, strict=True))

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ..expressions import await_all, run_in_own_loop
+from ..loops import await_all, run_in_own_loop
 from ..sandbox.protocol import Limits, Sandbox, SandboxFailed
 from ..texts import prompt_text
 from ..traits import Findings

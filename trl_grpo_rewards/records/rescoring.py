@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..expressions import Reward, find_first_outcome, score_known_groups
+from ..loops import run_in_own_loop
 from ..scores import Score
 from .dead_groups import find_kind
 from .files import Group
@@ -66,7 +67,7 @@ def rescore(rewards: Reward, groups: Iterable[Group]) -> Iterator[ScoredGroup]:
 def score_term(reward: Reward, groups: list[Group]) -> list[tuple[list[Score], float]]:
     """Return the scores and the seconds of each group. Asynchronous rewards score all groups concurrently."""
     if reward.is_async and not reward.is_grouped:
-        return asyncio.run(score_async(reward, groups))
+        return run_in_own_loop(score_async(reward, groups))
     return [score_group(reward, group) for group in groups]
 
 
@@ -85,7 +86,7 @@ def score_group(reward: Reward, group: Group) -> tuple[list[Score], float]:
 async def score_async(reward: Reward, groups: list[Group]) -> list[tuple[list[Score], float]]:
     async def score_one(group: Group) -> tuple[list[Score], float]:
         start = time.perf_counter()
-        return await reward(**build_arguments(group)), time.perf_counter() - start
+        return await reward.call_async(**build_arguments(group)), time.perf_counter() - start
 
     return await asyncio.gather(*map(score_one, groups))
 
