@@ -60,7 +60,7 @@ def main(output_dir: str = "runs/calculator", max_steps: int = 30, warm_up_steps
     )
     trainer = FilteredGRPOTrainer(
         model,
-        boxed(name="accuracy") + 0.1 * tool_errors(),
+        boxed(evaluated=True, name="accuracy") + 0.1 * tool_errors(),
         args=args,
         train_dataset=demo.arithmetic("train", size=512),
         eval_dataset=demo.arithmetic("test", size=16),

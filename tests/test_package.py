@@ -1,11 +1,23 @@
 """The package from outside: what it exports, what importing it costs, and that nothing stands in two places."""
 
+import contextlib
+import io
+import json
+import os
 import subprocess
 import sys
+import traceback
+from functools import partial
 
 import pytest
+from datasets import Dataset
 
 import trl_grpo_rewards
+from helpers.every_reward import WITH_OPTIONS
+from helpers.processes import FRESH, run_in_spawned_child
+from trl_grpo_rewards import boxed, demo, parse
+from trl_grpo_rewards.checks import as_text, check
+from trl_grpo_rewards.cli.main import main
 from trl_grpo_rewards.registry import REGISTRY
 
 
@@ -86,6 +98,74 @@ def test_nothing_needs_what_trl_calls_experimental():
 def test_a_module_that_trl_has_moved_is_named():
     run = import_without("trl.trainer.utils")
     assert "requires the module trl.trainer.utils, which trl " in run.stderr.splitlines()[-1]
+
+
+OPTIONAL = {  # what is not needed by a plain installation, and the rewards that need it
+    "argcomplete": set(),
+    "jsonschema_rs": {"json_text"},
+    "langdetect": set(),  # single constraints of `instructions` need it
+    "openai": {"appeal", "judge", "ranking"},
+    "peft": set(),
+    "syllapy": set(),
+    "tensorboard": set(),
+    "wandb": set(),
+}
+
+
+EXPRESSIONS = [
+    *(line for line in WITH_OPTIONS.strip().splitlines()),
+    "boxed() + exact()", "code()", "instructions()", "json_fields()", "tool_calls()",
+    "judge(model='m', rubric='Is it good?')", "ranking(model='m', rubric='Is it good?')",
+    "appeal(boxed(), to=judge(model='m', rubric='Is it good?'))",
+]  # fmt: skip
+RESULTS = {"prompt": [f"{n} + {n}?" for n in range(20)], "result": [str(2 * n) for n in range(20)]}
+PROMPTS = ["--dataset_name", "prompts.jsonl", "--rewards", "length(target=20)"]
+JOBS = [
+    ["check", "--dataset_name", "mails.csv", "--prompt_column", "mail", "--rewards", "json_fields(solution='fields')"],
+    ["check", *PROMPTS],
+    ["train", *PROMPTS, "--model_name_or_path", demo.MODEL, *"--max_steps 1 --use_cpu --bf16 false".split()],
+]
+
+
+def use_without(package, folder, queue):
+    """Put the rewards that need a package into the queue, the output of jobs without it, and what `check` says."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == package] + [package]:
+        sys.modules[name] = None
+    os.chdir(folder)
+    needing = set()
+    for expression in EXPRESSIONS:
+        try:
+            parse(expression)
+        except ImportError:
+            needing.add(expression.partition("(")[0])
+    said = [run_job(partial(main, job)) for job in JOBS]
+    rewards, dataset = boxed(solution="result", evaluated=True), Dataset.from_dict(RESULTS)
+    queue.put((needing, [*said, run_job(lambda: print(as_text(check(rewards, dataset))))]))
+
+
+def run_job(job):
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+        try:
+            job()
+        except SystemExit as exit:
+            print("exit status", exit.code)
+        except Exception:
+            traceback.print_exc(file=output)
+    return output.getvalue()
+
+
+@pytest.mark.parametrize("package", OPTIONAL)
+def test_no_optional_package_is_needed_by_what_does_not_use_it(package, tmp_path):
+    mails = [f'"Two for Ann{n}, please.","{{""name"": ""Ann{n}"", ""tickets"": 2}}"\n' for n in range(20)]
+    (tmp_path / "mails.csv").write_text("".join(["mail,fields\n", *mails]))
+    prompts = [json.dumps({"prompt": f"Tell me about {n} dogs."}) + "\n" for n in range(20)]
+    (tmp_path / "prompts.jsonl").write_text("".join(prompts))
+    needing, said = run_in_spawned_child(use_without, package, tmp_path, context=FRESH)
+    assert needing == OPTIONAL[package]
+    assert [text for text in said if "Traceback" in text or package in text] == []
+    assert "No fault found." in said[0] and "form alone earns the full reward" in said[1] and "1/1" in said[2]
+    assert "boxed(solution='result') fits" in said[3] and "No fault found." in said[3]
 
 
 def test_a_misspelt_name_is_told_what_may_be_meant_unless_it_is_that_of_a_module():

@@ -11,13 +11,18 @@ import pytest
 from trl import GRPOConfig
 
 import trl_grpo_rewards
-from helpers.paths import ROOT
+from helpers.paths import ROOT, SCRIPTS
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, boxed, demo, reward
 from trl_grpo_rewards.cli.job import read_job
 from trl_grpo_rewards.cli.main import main, read_line
 from trl_grpo_rewards.function_rewards import RewardFactory
 from trl_grpo_rewards.records import read_records
 from trl_grpo_rewards.registry import REGISTRY
+
+
+sys.path.append(str(SCRIPTS))
+from run_pages import PAGES as RUN_PAGES  # noqa: E402
+from run_pages import read_steps  # noqa: E402
 
 
 PAGES = {page.name: page.read_text() for page in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]}
@@ -98,6 +103,23 @@ def test_the_skill_runs_from_top_to_bottom_and_is_found_at_the_root(tmp_path, mo
 def test_examples_and_commands_are_found():
     assert len(EXAMPLES) >= 20 and len(COMMANDS) >= 25
     assert {command.values[0] for command in COMMANDS} == {"train", "check", "score", "report"}
+
+
+def test_the_script_that_follows_the_pages_takes_every_step():
+    """In a fresh environment, `.ci/run` runs it."""
+    steps = {page: read_steps((ROOT / page).read_text()) for page in RUN_PAGES}
+    for page, taken in steps.items():
+        text = (ROOT / page).read_text()
+        assert sum(step.kind == "command" for step in taken) == len(
+            re.findall("^(?:\\$ )?(?:trl-grpo-r|accel)", text, re.M)
+        )
+        assert sum(step.kind != "command" for step in taken) == text.count("```python\n") + ("orders.csv" in text)
+    assert [step.name for taken in steps.values() for step in taken if step.name] == [
+        "mine.py",
+        "my_rewards.py",
+        "orders.csv",
+    ]
+    assert [sum(step.has_fault for step in taken) for taken in steps.values()] == [1, 1]
 
 
 def test_the_readme_fits_130_lines_and_names_files_that_exist():

@@ -180,7 +180,7 @@ def read_rewards(given: Any, weights: Sequence[float] | None = None) -> Reward:
         return given if isinstance(given, Reward) else wrap_function(given, "The argument 'rewards'")
     raise TypeError(
         f"The rewards must be an expression, a function or a list of these; got {given!r}. Write, for example, "
-        f"boxed() + 0.2 * tags('think')."
+        f"boxed(evaluated=True) + 0.2 * tags('think')."
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 from datasets import Dataset, Features, Image, Value
 
 from helpers.paths import ROOT
-from trl_grpo_rewards import answer, boxed, code, demo, judge, parse, tags
+from trl_grpo_rewards import answer, boxed, code, demo, judge, parse, reward, tags
 from trl_grpo_rewards.checks import check
 from trl_grpo_rewards.checks.row_shapes import SHAPES, suggest_for, suggest_reward
 
@@ -16,6 +16,11 @@ TABLE = dict(re.findall(r"^\| ([^|]+) \| `([^`]+)` \|", PAGE, flags=re.MULTILINE
 BLOCKS = dict(re.findall(r"^### (.+?)\n.*?```python\n(.*?)^```", PAGE, flags=re.DOTALL | re.MULTILINE))
 MIXED = "rows of several kinds"
 """A shape that the table does not have, because nobody can tell which value of which column wants which reward."""
+
+
+@reward
+def reads_a_place(completion: str, place: str) -> float:
+    return float(place in completion)
 
 
 def plain(expression):
@@ -76,6 +81,29 @@ def test_one_value_that_does_not_fit_decides():
 def test_some_rows_may_accept_one_text_only():
     rows = [{"golden_answers": ["Shakespeare", "William Shakespeare"]}, {"golden_answers": ["Paris"]}]
     assert suggest_reward(rows)[2] == "exact(solution='golden_answers')"
+
+
+@pytest.mark.parametrize(
+    "rewards, row, expression",
+    [
+        ("json_fields(solution='fields')", {"fields": '{"name": "Ann"}'}, "json_fields(solution='fields')"),
+        ("boxed(solution='result')", {"result": "4"}, "boxed(solution='result')"),
+        ("exact(solution='result')", {"result": "4"}, "boxed(solution='result')"),
+        ("code(tests='checks')", {"checks": ["assert f(1) == 2"]}, "code(tests='checks')"),
+        (
+            "tool_calls(expected='wanted')",
+            {"wanted": '[{"name": "f", "arguments": {}}]'},
+            "tool_calls(expected='wanted')",
+        ),
+        ('boxed(solution="it\'s")', {"it's": "4"}, 'boxed(solution="it\'s")'),
+        ("reads_a_place()", {"place": "Paris"}, "exact(solution='place')"),
+        ("boxed() + length(20)", {"place": "Paris"}, "ranking(model='MODEL', rubric='Which is best?')"),
+        ("boxed(solution='result')", {"result": "4", "answer": "B"}, "choice(solution='answer')"),
+    ],
+)
+def test_columns_with_other_names_are_told_by_the_rewards_that_read_them(rewards, row, expression):
+    dataset = Dataset.from_list([{"prompt": "p", **row}] * 3)
+    assert suggest_for(dataset, parse(rewards))[0].endswith(f": {expression} fits.")
 
 
 def test_the_check_suggests_and_warns_where_nothing_reads_the_answer():

@@ -35,6 +35,30 @@ def test_a_launch_configuration_is_read_by_accelerate(path):
     assert config.distributed_type == {1: "MULTI_GPU", 2: "DEEPSPEED"}[config.num_machines]
 
 
+DEFAULT = [], "prompt"
+MODEL = ["--model_name_or_path", demo.MODEL]
+WITH_ANSWERS = {
+    "gsm8k": "question",
+    "gsm8k_vllm": "question",
+    "judged": "question",
+    "math_7b": "problem",
+    "concise": "problem",
+}
+
+
+@pytest.mark.parametrize(
+    "options, question",
+    [DEFAULT, *((["--config", name, "--dataset_config="], column) for name, column in WITH_ANSWERS.items())],
+    ids=["default", *WITH_ANSWERS],
+)
+def test_the_default_reward_and_those_of_recipes_pass_the_default_check(options, question, command, tmp_path):
+    rows = [{question: f"What is {n} + {n}?", "solution": str(2 * n), "answer": str(2 * n)} for n in range(10, 40)]
+    rows = [{**row, "level": "Level 1"} for row in rows]
+    (tmp_path / "sums.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = json.loads(command("check", *options, "--dataset_name", "sums.jsonl", *MODEL, "--json").stdout)
+    assert found["attacks"] and [fault for fault in found["faults"] if "localhost:8000" not in fault] == []
+
+
 def test_without_arguments_it_is_the_bundled_task():
     job, training, model = read([])
     assert job.dataset_name is model.model_name_or_path is None

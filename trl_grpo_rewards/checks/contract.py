@@ -46,7 +46,7 @@ def check_contract(rewards: Reward, dataset: Any, config: Any = None, tokenizer:
     if not len(dataset):
         return found
     kinds = [f"{name} ({get_column_type(dataset, name)})" for name in sorted(rewards.columns) if name in names]
-    suggestion, column = suggest_for(dataset)
+    suggestion, column = suggest_for(dataset, rewards)
     columns = ", ".join(kinds) or "none"
     found.lines += [f"{rewards}", f"{len(dataset):,} prompts; columns that the rewards read: {columns}", suggestion]
     read = rewards.columns.union(*(list_read_columns(one, names) for one in functions))

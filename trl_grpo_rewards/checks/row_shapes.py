@@ -1,19 +1,23 @@
 """Which reward fits the rows of a dataset, from the names of its columns and the values in them."""
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..constraints.table import pair_arguments, parse_text
 from ..errors import SOLUTION_COLUMNS
+from ..expressions import Reward
+from ..function_rewards import find_functions
 from ..judging.rubrics import read_rubric
 from ..mathematics.grammar import read
 from ..mathematics.kinds.texts import Text
-from ..parsing import parse
+from ..options import Column, FrozenDict
 from ..programs.formats import COMPANION_COLUMNS, parse_column, read_tests
 from ..programs.python_tests import UnreadableTests
 from ..tools.calls import read_expected_calls
 from ..verify.solutions import MAX_WORDS, list_solutions, read_gold, read_object
+from .completions import list_read_columns
 
 
 READ_ROWS = 50  # largest number of rows whose values are read
@@ -80,20 +84,46 @@ SHAPES = [
 ]
 
 
-def suggest_reward(rows: Sequence[Row]) -> tuple[Shape, str, str]:
-    """Return the shape of rows, the column whose values all fit it, or "", and the expression of a reward for them."""
-    for shape in SHAPES:
-        for column in shape.columns or [""]:
-            pairs = [(row[column], row) for row in rows if row.get(column) is not None]
-            if not shape.columns or (pairs and all(FITS[shape.content](*pair) for pair in pairs)):
-                return shape, column, str(parse(shape.reward.replace("{column}", column)))
-    raise AssertionError("the last shape fits all rows")
+def suggest_reward(rows: Sequence[Row], roles: Mapping[str, str] = FrozenDict({})) -> tuple[Shape, str, str]:
+    """
+    Return the shape of rows, the column whose values all fit it, or "", and the expression of a reward for them.
+
+    `roles` has columns with other names than the usual ones, and for each the usual name that it stands for.
+    """
+    columns = [(shape, column) for shape in SHAPES for column in shape.columns]
+    columns += [(shape, column) for shape in SHAPES for column, role in roles.items() if role in shape.columns]
+    for shape, column in columns:
+        pairs = [(row[column], row) for row in rows if row.get(column) is not None]
+        if pairs and all(FITS[shape.content](*pair) for pair in pairs):
+            return shape, column, name_column(shape.reward, column)
+    return SHAPES[-1], "", SHAPES[-1].reward
 
 
-def suggest_for(dataset: Any) -> tuple[str, str]:
+def name_column(reward: str, column: str) -> str:
+    """Return the expression of a reward that reads a column, which a parameter of the same name does without an argument."""
+    named = reward.replace("'{column}'", repr(column))
+    return re.sub(rf"(, )?\b{re.escape(column)}={re.escape(repr(column))}", "", named)
+
+
+def find_roles(rewards: Reward, names: Collection[str]) -> dict[str, str]:
+    """Return unusual columns that rewards read, and the usual name of the parameter. What a user's function reads is a solution."""
+    usual = {column for shape in SHAPES for column in shape.columns}
+    roles: dict[str, str] = {}
+    for one in find_functions(rewards):
+        for name, value in {**one.column_of, **one.options}.items():
+            column = value.name if isinstance(value, Column) else value
+            if name in usual and column in one.own_columns:
+                roles[column] = name
+        if one.factory.is_foreign:
+            roles = dict.fromkeys(list_read_columns(one, names), "solution") | roles
+    return {column: role for column, role in roles.items() if column in names and column not in usual}
+
+
+def suggest_for(dataset: Any, rewards: Reward | None = None) -> tuple[str, str]:
     """Return a sentence with the shape of a dataset's rows and the reward for them, and the column that decides."""
-    read_columns = {"kwargs", *COMPANION_COLUMNS, *(column for shape in SHAPES for column in shape.columns)}
+    roles = find_roles(rewards, dataset.column_names) if rewards else {}
+    read_columns = {"kwargs", *COMPANION_COLUMNS, *roles, *(column for shape in SHAPES for column in shape.columns)}
     read = [column for column in dataset.column_names if column in read_columns]
     rows = dataset.select(range(min(READ_ROWS, len(dataset)))).select_columns(read) if read else [{}]
-    shape, column, expression = suggest_reward([dict(row) for row in rows])
+    shape, column, expression = suggest_reward([dict(row) for row in rows], roles)
     return f"Each row has {shape.name}: {expression} fits.", column

@@ -43,7 +43,8 @@ class JobArguments:
     """The rewards and the datasets of a job."""
 
     rewards: str = option(
-        "boxed() + 0.2 * tags('think')", "Expression of rewards, by their names in the library or in imported modules."
+        "boxed(evaluated=True) + 0.2 * tags('think')",
+        "Expression of rewards, by their names in the library or in imported modules.",
     )
     import_modules: list[str] = field(
         default_factory=list,
