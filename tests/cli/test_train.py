@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
+import psutil
 import pytest
 import torch
 from accelerate.commands import accelerate_cli
@@ -236,3 +237,29 @@ def test_a_launched_process_on_a_cpu_gets_its_share_of_the_cores(monkeypatch, la
     use_all_cores(training)
     assert torch.get_num_threads() == threads
     torch.set_num_threads(1)  # as in all tests
+
+
+FEW = ["--max_steps", "2", "--max_completion_length", "3", "--no_check"]
+
+
+@pytest.mark.slow
+def test_beside_busy_programs_training_uses_the_cores_that_are_free(tmp_path, command, monkeypatch):
+    """Otherwise threads that wait for a busy core spin: a run of a minute took twenty."""
+    (tmp_path / "threads.py").write_text(
+        "import torch\n\ndef threads(completions, **kwargs):\n"
+        "    print('threads:', torch.get_num_threads())\n    return [0.0] * len(completions)\n"
+    )
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)  # a user's choice stays
+    before, count = torch.get_num_threads(), 2 * psutil.cpu_count()
+    torch.set_num_threads(2)
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        shown = command("train", "--import", "threads", "--rewards", "threads()", *SMALL, *FEW)
+    finally:
+        torch.set_num_threads(before)
+        for one in busy:
+            one.kill()
+            one.wait()
+    assert shown.returncode == 0, shown.stderr
+    assert re.findall(r"threads: (\d+)", shown.stdout)[-1] == "1"
+    assert "training uses 1 thread while they do" in shown.stderr

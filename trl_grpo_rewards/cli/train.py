@@ -12,6 +12,7 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+import psutil
 import torch
 from accelerate.utils import broadcast_object_list
 from pandas import DataFrame
@@ -35,10 +36,12 @@ from .job import choose_model, describe_sizes, describe_steps, load_tokenizer, p
 from .job_files import FROM_WEIGHTS, choose_checkpoint
 
 
+logger = logging.getLogger(__name__)
 FAULTS_FOUND = (
     "To see every finding, run trl-grpo-rewards check --details with the same options. --no_check skips these checks; the "
     "trainer still refuses what it cannot train on."
 )
+LEAST_SECONDS = 1.0  # over which the use of cores is measured
 NORMAL_95 = NormalDist().inv_cdf(0.975)  # number of standard errors in half of a 95 % interval
 DEAD = "dead groups"  # the share of groups that are dead, next to the scores of an evaluation
 
@@ -47,6 +50,7 @@ def main(arguments: Sequence[str]) -> None:
     with exit_on(TypeError, ValueError, ImportError):
         job, training, model = read_job(arguments, "train")
         use_all_cores(training)
+        free_cores = FreeCores()
         training.resume_from_checkpoint = choose_checkpoint(training.output_dir, training.resume_from_checkpoint)
         if (name := choose_model(model.model_name_or_path, job.dataset_name)) is None:
             dataset = ", ".join(job.data_files or [str(job.dataset_name)])
@@ -84,6 +88,8 @@ def main(arguments: Sequence[str]) -> None:
             peft_config=get_peft_config(model),
         )
     trainer.run["job"] = asdict(job)
+    if training.device.type == "cpu" and "OMP_NUM_THREADS" not in os.environ:
+        trainer.add_callback(free_cores)  # before the first evaluation
     evaluation, progress = BeforeAndAfter(trainer), RewardProgress()
     if eval_dataset is not None:
         trainer.add_callback(evaluation)  # before the bar, so that the bar measures steps only
@@ -153,6 +159,41 @@ def use_all_cores(training: FilteredGRPOConfig) -> None:
 
 
 # --- callbacks --------------------------------------------------------------------------------------------------------
+class FreeCores(TrainerCallback):
+    """
+    Uses as many threads as there are free cores, and at least one.
+
+    The threads of an operation wait for the last one. If another program has its core, the others spin, for minutes in a run.
+    """
+
+    def __init__(self) -> None:
+        self.process, self.most = psutil.Process(), torch.get_num_threads()
+        self.is_told = False
+        self.count_others()
+
+    def count_others(self) -> float:
+        """Return the mean number of cores that other programs have used since the last call."""
+        self.last = time.monotonic()
+        every: float = psutil.cpu_percent() * psutil.cpu_count()
+        own: float = self.process.cpu_percent()
+        return (every - own) / 100
+
+    def on_train_begin(self, *args: Any, **kwargs: Any) -> None:
+        if time.monotonic() - self.last < LEAST_SECONDS:
+            return
+        others, cores = self.count_others(), psutil.cpu_count()
+        threads = min(self.most, max(1, round(cores - others)))
+        if threads < self.most and not self.is_told:
+            self.is_told = True
+            logger.warning(
+                f"Other programs use {others:.1f} of this machine's {cores} cores, so training uses {threads} "
+                f"thread{'s' * (threads > 1)} while they do. To choose the number of threads, set OMP_NUM_THREADS."
+            )
+        torch.set_num_threads(threads)
+
+    on_step_begin = on_train_begin
+
+
 def measure(trainer: Trainer) -> tuple[DataFrame, dict[str, str]]:
     """Evaluate a model on its `eval_dataset`. Return the means of each group, with its total, and a completion of each prompt."""
     groups: list[ScoredGroups] = []  # TRL keeps those of the last batch only
