@@ -45,7 +45,7 @@ def run_tests(tests: "dict[str, Any]", goes_on: bool) -> None:
     main = sys.modules["__main__"] = ModuleType("__main__")
     lift_limits(0)
     try:
-        module, found = peer.request("load", *tests["names"])
+        module, found = peer.load(tests["names"])
     except BaseException as error:
         peer.stop(failure=f"the program raised {describe_error(error)}", crashed=True)
     for name, one in [*found.items(), ("", module)]:
@@ -54,7 +54,7 @@ def run_tests(tests: "dict[str, Any]", goes_on: bool) -> None:
     classes = (found.get(name) for name in tests["classes"])
     peer.trusted.update(one._number for one in classes if isinstance(one, ProgramClass))
     sys.modules[GIVEN] = module
-    vars(main).update({"__builtins__": BUILTINS, **found, **dict(find_libraries(tests["modules"]))})
+    vars(main).update({**found, "__builtins__": BUILTINS, **dict(find_libraries(tests["modules"]))})
     replace_modules(peer, text)
     total, passed, failure, is_crashed = 0, 0, "", False
     for test, is_counted in list_tests(tests, vars(main)):

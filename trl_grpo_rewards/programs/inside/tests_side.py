@@ -257,6 +257,17 @@ class TestsSide(Peer):
                     numbers.discard(items[0])
         return values
 
+    def load(self, names: "list[str]") -> "tuple[ProgramModule, dict[str, Any]]":
+        """Let the program load. Return its module and those of its objects that have one of these names."""
+        loaded = self.request("load", *names)
+        if type(loaded) is not tuple or [*map(type, loaded)] != [ProgramModule, dict]:
+            self.stop(failure="the program sent something else than its module and its names")
+        module, found = loaded
+        for name in found:
+            if type(name) is not str or name not in names:
+                self.stop(failure="the program sent a name that the tests did not ask for")
+        return module, found
+
     def name(self, owner: Any, name: str, value: Any) -> None:
         """Note that the tests have something by a name. A class with a capital makes objects that have their methods."""
         if isinstance(value, Asking) and (owner is None or owner._number in self.named):
