@@ -7,10 +7,11 @@ import pytest
 import yaml
 from accelerate.commands.config.config_args import load_config_from_file
 
+from helpers.processes import Forked
 from trl_grpo_rewards import demo, parse
 from trl_grpo_rewards.cli.job import read_job
 from trl_grpo_rewards.cli.job_files import RECIPE_FOLDER, RECIPES, check_output, choose_checkpoint
-from trl_grpo_rewards.cli.main import main, read_line
+from trl_grpo_rewards.cli.main import load_options, main, read_line
 
 
 def read(arguments, command="train"):
@@ -89,6 +90,8 @@ def test_modules_are_named_together_or_one_by_one_and_replace_those_of_a_recipe(
         ("rewards: code(False, 2.0, 1024, 10000, 'evil:Box')", "runs programs with backend='evil:Box'", "--trust"),
         ("trust_remote_code: true", "sets trust_remote_code", "--trust"),
         ("model_init_kwargs: {trust_remote_code: true}", "sets trust_remote_code", "--trust"),
+        (r"""model_init_kwargs: '{"trust_remote\u005fcode": true}'""", "sets trust_remote_code", "--trust"),
+        ("model_init_kwargs: {allow_all_kernels: true}", "sets allow_all_kernels", "--trust"),
         ("env: {A: 1, B: 2}\nimport_modules: [evil]\ntrust: true", "imports evil and sets the environment variables A, B", "--trust"),
     ],
 )  # fmt: skip
@@ -105,6 +108,50 @@ def test_a_recipe_acts_only_as_far_as_the_command_line_allows(recipe, does, reme
     monkeypatch.setenv("B", "0")
     job, training, model = read(["--config", str(tmp_path / "it.yaml"), *remedy.split()], "check")
     assert "import_modules" not in recipe or job.import_modules == ["evil"]
+
+
+def test_no_spelling_of_an_option_gets_past_the_question_for_trust(tmp_path, capsys, monkeypatch):
+    """Each spelling of an option either is its full name, for which trust is judged, or is refused before anything acts."""
+    (tmp_path / "evil.py").write_text("open('imported', 'w').close()\n")
+    monkeypatch.chdir(tmp_path)
+    options = [one for command in ("check", "train") for one in load_options(command)]
+    names = {one["name"] for one in options}
+    aliases = {spelling.lstrip("-") for one in options for spelling in one["spellings"]} - names
+    assert {"import", "no_packing"} <= aliases and {"import_modules", "trust_remote_code"} <= names
+    for name in ["import_modules", "trust", "trust_remote_code", *aliases]:
+        aliases |= {name.replace("_", "-"), name[:-1], name.upper(), f"--{name}", f"{name}=evil.", f" {name}"}
+    for alias in aliases - names:
+        (tmp_path / "it.yaml").write_text(f"{json.dumps(alias)}: evil\n")
+        assert main_status(["check", "--config", "it.yaml", "--trust"]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+    assert not (tmp_path / "imported").exists()
+
+
+def main_status(arguments):
+    with pytest.raises(SystemExit) as exit:
+        main(arguments)
+    return exit.value.code
+
+
+def test_an_alias_in_a_recipe_imports_nothing(tmp_path):
+    (tmp_path / "evil.py").write_text("open('imported', 'w').close()\n")
+    (tmp_path / "it.yaml").write_text("import: evil\n")
+    run = Forked("check", "--config", "it.yaml", cwd=tmp_path).wait()
+    assert not (tmp_path / "imported").exists()
+    assert (run.returncode, run.stderr) == (
+        2,
+        "error: '--import' in the recipe is not an option. Write import_modules.\n",
+    )
+
+
+@pytest.mark.parametrize(
+    "recipe", ["<<: {import_modules: [evil]}", "a: &a evil\nimport_modules: *a", "import_modules: !!seq [evil]"]
+)
+def test_yaml_hides_no_option_from_the_question_for_trust(recipe, tmp_path, command):
+    (tmp_path / "evil.py").write_text("open('imported', 'w').close()\n")
+    (tmp_path / "it.yaml").write_text(recipe)
+    run = command("check", "--config", "it.yaml")
+    assert run.returncode == 2 and not (tmp_path / "imported").exists()
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ BUNDLED: "dict[str, Callable[..., Dataset]]" = {  # functions that return the bu
 # The format of the files with each ending.
 FORMATS = {"csv": "csv", "tsv": "csv", "json": "json", "jsonl": "json", "parquet": "parquet", "arrow": "arrow"}
 SIGNATURES = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\x1f\x8b": "gz"}  # how files with the wrong ending begin
+RUNS_CODE = ("trust_remote_code", "allow_all_kernels")  # settings with which transformers runs code from a hub
 FROM_WEIGHTS = "start a new run from its weights, in another --output_dir."  # a checkpoint is not complete
 
 
@@ -54,12 +55,20 @@ def check_trust(name: str, recipe: Mapping[str, Any], given: Mapping[str, Any]) 
     modules = [*map(str, [listed] if isinstance(listed, str) else listed)]
     imports = [f"imports {', '.join(modules)}"] if modules else []
     others = []
-    if any("trust_remote_code" in (option if value else "") + str(value) for option, value in recipe.items()):
-        others.append("sets trust_remote_code")
+    for setting in RUNS_CODE:
+        if any(setting in (option if value else "") + write_out(value) for option, value in recipe.items()):
+            others.append(f"sets {setting}")
     if variables := recipe.get("env"):
         others.append(f"sets the environment variables {', '.join(map(str, variables))}")
     if (does := imports + others) and "trust" not in given:
         raise ask_for_trust(name, does, "--trust" if others else f"--import {' '.join(modules)}")
+
+
+def write_out(value: Any) -> str:
+    """Return the value of an option as text. JSON, which TRL reads, is written without its escapes."""
+    with contextlib.suppress(ValueError, TypeError, RecursionError):
+        return str(json.loads(value))
+    return str(value)
 
 
 def ask_for_trust(name: str, does: Sequence[str], remedy: str = "--trust") -> ValueError:

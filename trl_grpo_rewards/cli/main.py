@@ -199,6 +199,8 @@ def read_line(command: str, arguments: Sequence[str]) -> tuple[dict[str, Any], l
     name = given.pop("config", default)
     recipe = {} if name is None else job_files.read_recipe(name)
     found = vars(parser.read([*list_arguments(recipe)], "in the recipe"))
+    for alias in recipe.keys() - {"env", *(one["name"] for one in options)}:  # it could hide what needs trust
+        parser.refuse(f"--{alias}", "in the recipe")
     settings = {one["name"]: one["default"] for one in options if "default" in one}
     settings |= {name: value for name, value in found.items() if value is not None} | given
     if name is not None:

@@ -257,7 +257,7 @@ class TestsSide(Peer):
                     numbers.discard(items[0])
         return values
 
-    def load(self, names: "list[str]") -> "tuple[ProgramModule, dict[str, Any]]":
+    def load(self, names: "list[str]") -> "tuple[Any, dict[str, Any]]":
         """Let the program load. Return its module and those of its objects that have one of these names."""
         loaded = self.request("load", *names)
         if type(loaded) is not tuple or [*map(type, loaded)] != [ProgramModule, dict]:
