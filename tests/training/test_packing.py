@@ -16,7 +16,7 @@ from helpers.gradients import SGD, train_for_gradients
 from helpers.marks import slow_except
 from helpers.metric_means import compare_means
 from trl_grpo_rewards import FilteredGRPOTrainer
-from trl_grpo_rewards.training.packing import Packer, skip_constant
+from trl_grpo_rewards.training.packing import Packer
 from trl_grpo_rewards.training.trees import Sharing
 
 
@@ -94,14 +94,6 @@ def test_micro_batches_that_keep_their_rows_are_cut_to_their_own_width(accelerat
         "padding": computed / needed,
     }  # fmt: skip
     assert not any({"live", "loss_scale"} & batch.keys() for batch in batches)
-
-
-def test_a_constant_loss_has_no_backward_pass():
-    ran = []
-    weight = torch.ones((), requires_grad=True)
-    for loss in (torch.zeros(()), torch.zeros(()) / 4, weight * 2):
-        skip_constant(lambda loss, **options: ran.append((loss.item(), options)), loss, scale_wrt_gas=False)
-    assert ran == [(2.0, {"scale_wrt_gas": False})]
 
 
 # --- passes without gradient

@@ -23,6 +23,9 @@ OUTCOMES = re.compile(
 FORMS = re.compile("format|json|length|penalty|style|tag|xml", re.IGNORECASE)  # that do not say what is right
 
 
+OF_LIVE_TOKENS = re.compile("entropy$|kl$|clip_ratio|cispo_|vespo")  # older runs have 0 where no token was live
+
+
 class Trend(NamedTuple):
     """The medians of the first, the middle and the last tenth of a series, its first and last steps, and a standard score."""
 
@@ -141,7 +144,8 @@ def build_series(entries: Iterable[dict[str, Any]], name: str, last: int = 0) ->
     """Return the finite values of a metric. A value is about all steps since the entry before it that has the metric."""
     rows = []
     for entry in entries:
-        if is_number(entry.get(name)):
+        is_empty = OF_LIVE_TOKENS.match(name) and entry.get("groups/dead") == 1 and not entry.get(name)
+        if is_number(entry.get(name)) and not is_empty:
             rows.append((min(last + 1, entry["step"]), entry["step"], float(entry[name])))
         if name in entry:
             last = entry["step"]

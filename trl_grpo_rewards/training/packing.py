@@ -343,22 +343,22 @@ def count_computed_tokens(batch: TensorBatch) -> int:
 @contextmanager
 def pad_gathered(accelerator: Accelerator, rows: int, scale: float = 1.0) -> Iterator[None]:
     """Let TRL gather NaN for rows that this rank lacks of `rows`, and losses times `scale`, as it returns them."""
-    gather = accelerator.gather
+    gather, pad_across = accelerator.gather, accelerator.pad_across_processes
+    of_tokens: list[Tensor] = []  # what TRL has padded itself, since it has a value of each token
+
+    def pad_across_processes(value: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        of_tokens.append(pad_across(value, *args, **kwargs))
+        return of_tokens[-1]
 
     def pad(value: Tensor) -> Tensor:
-        missing = rows - value.size(0) if value.dim() == 1 else 0
+        is_of_rows = value.dim() == 1 and all(value is not one for one in of_tokens)
+        missing = rows - value.size(0) if is_of_rows else 0
         value = value if value.dim() else value * scale
         padded: Tensor = gather(functional.pad(value, (0, missing), value=torch.nan) if missing > 0 else value)
         return padded
 
-    with replace_members(accelerator, gather=pad):
+    with replace_members(accelerator, gather=pad, pad_across_processes=pad_across_processes):
         yield
-
-
-def skip_constant(backward: Callable[..., None], loss: Tensor, **kwargs: object) -> None:
-    """Run a backward pass unless the loss is a constant, as that of a silent micro-batch. DeepSpeed refuses constants."""
-    if loss.requires_grad:
-        backward(loss, **kwargs)
 
 
 class Weights(NamedTuple):
@@ -398,4 +398,4 @@ class MetricMeans:
                 before = self.sums[name] if values else (0.0, 0.0)
                 added = weights.sum_up(name, last, self.has_sequence_ratios)
                 total, count = self.sums[name] = before[0] + added[0], before[1] + added[1]
-                values[:] = [total / count if count else last]
+                values[:] = [total / count if count else math.nan]  # which TRL leaves out

@@ -33,7 +33,7 @@ from .groups import (
     list_completions,
     mark_text,
 )
-from .packing import LOGPS_ARGUMENTS, Logps, MetricMeans, build_packer, pad_gathered, skip_constant
+from .packing import LOGPS_ARGUMENTS, Logps, MetricMeans, build_packer, pad_gathered
 from .prompts import PLACE_COLUMN, PlacedRows, PromptStream, resample
 from .recording import Recorder, describe_run
 from .rows import TensorBatch
@@ -78,6 +78,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
     reward_funcs: list[Any]
     _buffered_inputs: list[TensorBatch]
     _sampler: Any = ()
+    _is_silent = False  # whether the last loss is a constant in the place of a micro-batch without live rows
 
     def __init__(
         self,
@@ -111,7 +112,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         for doubt in find_unused_template(train_dataset, self.processing_class):
             if self.accelerator.is_main_process:
                 logger.warning(doubt)
-        self.accelerator.backward = partial(skip_constant, self.accelerator.backward)
+        self.accelerator.backward = partial(self._run_backward, self.accelerator.backward)
         if weights is not None:  # TRL appends the rewards of environments, with weight 1
             self.reward_weights[: len(weights)] = torch.tensor(weights)
         self._resolve(changes)
@@ -336,8 +337,9 @@ class FilteredGRPOTrainer(GRPOTrainer):
         return batch
 
     def compute_loss(self, model: nn.Module, inputs: TensorBatch, *args: Any, **kwargs: Any) -> Tensor:
-        if "silent" in inputs and not self.accelerator.sync_gradients:
-            return torch.zeros((), device=self.accelerator.device)  # a constant, see `skip_constant`
+        self._is_silent = "silent" in inputs and not self.accelerator.sync_gradients
+        if self._is_silent:
+            return torch.zeros((), device=self.accelerator.device)
         if "position_ids" in inputs:
             told = Positioned(model, position_ids=inputs["position_ids"])
             model, told.tree = told, inputs.get("tree")  # type: ignore[assignment]
@@ -347,6 +349,20 @@ class FilteredGRPOTrainer(GRPOTrainer):
             loss: Tensor = super().compute_loss(model, inputs, *args, **kwargs)
             loss = loss * scale
         return loss
+
+    def _run_backward(self, backward: Callable[..., None], loss: Tensor, **kwargs: Any) -> None:
+        """Skip the constants of `compute_loss`, which DeepSpeed refuses. Any other loss without a gradient is an error."""
+        if not self._is_silent:
+            backward(loss, **kwargs)
+
+    def create_optimizer(self, *args: Any, **kwargs: Any) -> torch.optim.Optimizer:
+        optimizer: torch.optim.Optimizer = super().create_optimizer(*args, **kwargs)
+        if not any(group["params"] for group in optimizer.param_groups):
+            raise ValueError(
+                "A run needs weights to train, but the optimizer has no parameter, since none of the model requires a gradient. "
+                "Unfreeze some weights; PeftModel.from_pretrained(..., is_trainable=True) does so for an adapter."
+            )
+        return optimizer
 
     def _log_groups(self, **values: float) -> None:
         metrics = self._metrics["train" if self.model.training else "eval"]
