@@ -7,7 +7,6 @@ update is a step without its generation. The first step warms up.
 """
 
 import argparse
-import logging
 import statistics
 import threading
 import time
@@ -93,7 +92,6 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=Path("runs/bench"))
     args = parser.parse_args()
     torch.set_num_threads(1)
-    logging.getLogger("trl_grpo_rewards").setLevel(logging.ERROR)
     print(
         "| recipe | TRL's update | our update | ratio | TRL's step | our step | ratio |\n|---|---|---|---|---|---|---|"
     )

@@ -73,7 +73,7 @@ def test_rewards_are_given_as_a_trainer_takes_them(config):
     [
         ([of_box, boxed], "The argument 'rewards' contains the reward factory 'boxed' instead of a reward. Call it"),
         ("boxed()", r"The rewards are the text 'boxed\(\)' instead of a reward. Write parse\('boxed\(\)'\)."),
-        ({"boxed": 1}, r"must be an expression, a function or a list of these; got \{'boxed': 1\}. Write, for example, boxed\(\) \+"),
+        ({"boxed": 1}, r"must be an expression, a function or a list of these; got \{'boxed': 1\}. Write, for example, boxed\(evaluated=True\) \+"),
     ],
 )  # fmt: skip
 def test_what_is_no_reward_is_refused(given, said):

@@ -71,13 +71,14 @@ def train_and_log(config, problems, reward, **options):
     return [entry for entry in trainer.state.log_history if "reward" in entry]
 
 
-@pytest.mark.parametrize("loss_type", TOKENS)
-def test_a_step_without_a_live_token_logs_no_mean_over_tokens(loss_type, config, problems):
-    names = ["entropy", TOKENS[loss_type]]
+@pytest.mark.parametrize("loss_type, level", [*((one, "token") for one in TOKENS), ("grpo", "sequence")])
+def test_a_step_without_a_live_token_logs_no_mean_over_tokens(loss_type, level, config, problems):
+    names = ["entropy", TOKENS[loss_type], *["clip_ratio/low_min", "clip_ratio/high_max"] * (loss_type == "grpo")]
     options = {"zero_variance": "drop", "beta": 0.1} if loss_type == "grpo" else {}
+    options["importance_sampling_level"] = level
     log = train_and_log(config, problems, fading, loss_type=loss_type, **options)
     assert [entry["groups/dead"] for entry in log] == [0, 0, 1, 1] * 2
-    for name in names + ["kl"] * bool(options):
+    for name in names + ["kl"] * ("beta" in options):
         assert [entry[name] is None for entry in log] == [False, False, True, True] * 2, name
     assert all(entry["entropy"] > 0 for entry in log[:2] + log[4:6])
 

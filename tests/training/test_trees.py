@@ -185,11 +185,18 @@ EXACT = {*"biogpt codegen gpt2 gpt_bigcode gptj opt xglm".split()}
 QUICK = ["dense", "mistral", "gemma2", "gpt_oss", "lfm2", "falcon, ALiBi"]
 
 
-def compare(name: str, implementation: str | None = None, change=None, **changes) -> tuple[bool, str]:
+def compare(
+    name: str, implementation: str | None = None, change=None, dtype="float32", seed=0, times=1, scale=1, **changes
+) -> tuple[bool, str]:
     """Return whether a model shares tokens, and the fault that is found if it does, with changes of it or of sharing."""
-    rng, model = random.Random(0), build_model(name, vocab_size=97, pad_token_id=0, eos_token_id=1, bos_token_id=1)
-    prompt, one, other, third = (rng.choices(range(3, 90), k=length) for length in (13, 5, 9, 4))
-    model.float().set_experts_implementation("eager")
+    rng = random.Random(seed)
+    model = build_model(name, vocab_size=97, pad_token_id=0, eos_token_id=1, bos_token_id=1)
+    prompt, one, other, third = (
+        rng.choices(range(3, 90), k=length) for length in (13, 5 * times, 9 * times, 4 * times)
+    )
+    model.to(getattr(torch, dtype)).set_experts_implementation("eager")
+    with torch.no_grad():
+        model.get_output_embeddings().weight.mul_(scale)
     if implementation:
         model.set_attn_implementation(implementation)
     utils.add_fused_lm_head(model, outputs=("log_probs", "entropy"))
@@ -211,7 +218,7 @@ def compare(name: str, implementation: str | None = None, change=None, **changes
 @pytest.mark.parametrize("name", slow_except(QUICK, [one for one in ARCHITECTURES if one != "llama, dynamic"]))
 def test_models_say_the_same_of_rows_that_share_tokens_or_are_found_out(name, monkeypatch):
     monkeypatch.setattr(packing, "MOST", 1e-5)
-    monkeypatch.setattr(packing, "MOST_ROUNDED", (0, 0, 0))
+    monkeypatch.setattr(packing, "MOST_OF_NOISE", (0, 0))
     shares, fault = compare(name)
     assert bool(fault) == (name == "falcon, ALiBi" or not shares and name not in EXACT), fault
 
@@ -240,6 +247,58 @@ def add_columns(plain, embed, input_ids, **inputs):
     return plain(inputs_embeds=embed(input_ids) + torch.arange(input_ids.size(1))[:, None] % 2 / 500, **inputs)
 
 
+def shift(by):
+    """Positions of completions are off."""
+
+    def forward(plain, embed, position_ids=None, **inputs):
+        return plain(position_ids=None if position_ids is None else position_ids + by * (position_ids >= 13), **inputs)
+
+    return forward
+
+
+def see(change_mask):
+    """Tokens that are shared see more than they should."""
+
+    def forward(plain, embed, attention_mask=None, **inputs):
+        if attention_mask is not None and attention_mask.dim() == 4:
+            attention_mask = attention_mask.clone()
+            change_mask(attention_mask)
+        return plain(attention_mask=attention_mask, **inputs)
+
+    return forward
+
+
+def see_prompt(mask):
+    mask[..., :13, :13] = 0
+
+
+def see_other_rows(mask):
+    size = mask.size(-1)
+    mask.masked_fill_(torch.ones(size, size, dtype=torch.bool).tril(), 0)
+
+
+PLANTED = {
+    "window - 1": ("mistral", {"windows": {"sliding_attention": 7}}), "window + 1": ("mistral", {"windows": {"sliding_attention": 9}}),
+    "positions + 1": ("dense", {"change": shift(1)}), "positions - 1": ("dense", {"change": shift(-1)}),
+    "both sides": ("dense", {"change": see(see_prompt)}), "other rows": ("dense", {"change": see(see_other_rows)}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_rounding_is_no_fault_and_planted_faults_are_found(dtype):
+    for seed in range(3):
+        for name, scale in (
+            ("dense", 1),
+            ("mistral", 40),
+            ("qwen3", 40),
+        ):  # log-probabilities as far apart as in real models
+            shares, said = compare(name, dtype=dtype, seed=seed, times=4, scale=scale)
+            assert shares and not said, (name, seed)
+    for seed in range(2):
+        for fault, (name, changes) in PLANTED.items():
+            assert "differ by" in compare(name, dtype=dtype, seed=seed, times=4, **changes)[1], (fault, seed)
+
+
 @pytest.mark.parametrize("change", [drop_positions, drop_mask, add_columns])
 def test_a_model_that_is_changed_is_found_out(change):
     assert "differ by" in compare("dense", change=change)[1]
@@ -256,7 +315,8 @@ def test_a_run_stops_sharing_where_it_would_be_wrong(config, problems, caplog):
     assert train(None)[0] and not caplog.text
     (is_shared, computed), (_, fewer) = train(3), train(None)
     assert not is_shared and fewer < computed
-    assert "The prompt of a group is computed for each of its completions: log-probabilities differ by" in caplog.text
+    said = "The run is correct but slower: the prompt of a group is computed for each of its completions, because log-probabilities"
+    assert said in caplog.text
 
 
 def test_what_rules_out_sharing_is_said_once(config, problems, caplog):

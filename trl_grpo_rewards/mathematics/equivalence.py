@@ -39,12 +39,15 @@ def are_equal_expressions(one: Value, other: Value) -> bool | None:
         points = [{symbols[0]: CONTEXT.mpf(number)} for number in (*range(1, 41), *range(1000, 3000, 97))]
         return all(compare_at([point, point], one, other, True, nothing) for point in points)
     imaginary = "i" in find_names(one) | find_names(other)
-    verdict = compare_at(draw_points(one, other, symbols), one, other, not imaginary, nothing)
-    if verdict is None and not imaginary:
-        verdict = compare_at(draw_integers(one, other, symbols), one, other, True, nothing)
-    if verdict is None:
-        verdict = compare_at(draw_points(one, other, symbols), one, other, False, nothing)
-    return verdict
+    try:
+        verdict = compare_at(draw_points(one, other, symbols), one, other, not imaginary, nothing)
+        if verdict is None and not imaginary:
+            verdict = compare_at(draw_integers(one, other, symbols), one, other, True, nothing)
+        if verdict is None:
+            verdict = compare_at(draw_points(one, other, symbols), one, other, False, nothing)
+        return verdict
+    except TooLarge:
+        return one == other
 
 
 def rounds(value: Value) -> bool:
@@ -85,18 +88,25 @@ def make_rest(terms: Sequence[Value], cancelled: Counter[Value]) -> Value:
 def compare_at(
     points: Iterable[dict[str, Numeric]], one: Value, other: Value, only_real: bool, nothing: Any = NOTHING
 ) -> bool | None:
-    """Return whether two expressions agree at the points where both have a value, or None at too few of them."""
-    agreements = 0
+    """
+    Return whether two expressions agree at the points where both have a value, or None at too few of them.
+
+    Raises [`TooLarge`] if a value has too many digits at all points.
+    """
+    agreements, failures = 0, list[Undefined]()
     for point in points:
         try:
             values = evaluate(one, point, only_real), evaluate(other, point, only_real)
-        except Undefined:
+        except Undefined as error:
+            failures.append(error)
             continue
         if not are_close(*values, nothing):
             return False
         agreements += 1
         if agreements == ENOUGH:
             return True
+    if failures and all(isinstance(error, TooLarge) for error in failures) and not agreements:
+        raise TooLarge
     return True if agreements >= 2 else None
 
 

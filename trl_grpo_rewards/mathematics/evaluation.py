@@ -1,5 +1,6 @@
 """Evaluation of expressions: exactly if they are rational numbers, and at a point with 96 digits. All of it is bounded."""
 
+import contextlib
 import functools
 import math
 import operator
@@ -10,7 +11,19 @@ from typing import Any
 from mpmath.libmp import NoConvergence
 
 from .functions import COMPUTE, CONTEXT, MAX_LOG, Numeric, TooLarge, Undefined, call
-from .values import INFINITY, MINUS_INFINITY, Call, Number, Operation, Symbol, Value
+from .values import (
+    INFINITY,
+    MINUS_INFINITY,
+    Call,
+    Number,
+    Operation,
+    Symbol,
+    Value,
+    find_symbols,
+    is_expression,
+    list_parts,
+)
+from .work import BITS, COST_OF_FUNCTIONS, COSTS, spend
 
 
 SAME = CONTEXT.mpf(10) ** -70  # largest relative difference of equal numbers; rounding errors are far smaller
@@ -28,23 +41,34 @@ def evaluate_exactly(value: Value) -> Fraction | None:
         return value.value
     if not isinstance(value, Operation) or value.name not in EXACT or len(value.operands) > MAX_OPERANDS:
         return None
-    operands = [evaluate_exactly(operand) for operand in value.operands]
-    if any(operand is None for operand in operands):
-        return None
+    operands: list[Fraction] = []
+    for operand in value.operands:
+        number = evaluate_exactly(operand)
+        if number is None:
+            return None
+        operands.append(number)
+    spend(1 + sum(map(count_bits, operands)) // BITS)
     try:
-        return EXACT[value.name](*operands)
+        result = EXACT[value.name](*operands)
     except (ZeroDivisionError, OverflowError, TypeError, ValueError):
         return None
+    spend(0 if result is None else count_bits(result) // BITS)
+    return result
+
+
+def count_bits(number: Fraction) -> int:
+    return number.numerator.bit_length() + number.denominator.bit_length()
 
 
 def exact_power(base: Fraction, exponent: Fraction) -> Fraction | None:
-    size = base.numerator.bit_length() + base.denominator.bit_length()
+    size = count_bits(base)
     if exponent.denominator in (2, 3, 4) and 0 < base < 10**12 and abs(exponent.numerator) < 10**3:
         roots = [round(part ** (1 / exponent.denominator)) for part in (base.numerator, base.denominator)]
         root = Fraction(*roots)
         return exact_power(root, Fraction(exponent.numerator)) if root**exponent.denominator == base else None
     if exponent.denominator != 1 or abs(exponent) * size > MAX_BITS or (base == 0 and exponent <= 0):
         return None
+    spend(int(abs(exponent) * size) // BITS)
     return base ** int(exponent)
 
 
@@ -64,7 +88,7 @@ def exact_binomial(above: Fraction, below: Fraction) -> Fraction | None:
 
 
 def exact_product(*factors: Fraction) -> Fraction | None:
-    size = sum(factor.numerator.bit_length() + factor.denominator.bit_length() for factor in factors)
+    size = sum(map(count_bits, factors))
     return math.prod(factors, start=Fraction(1)) if size < 4 * MAX_BITS else None
 
 
@@ -122,6 +146,7 @@ def to_decimal(number: Fraction) -> Numeric:
 
 
 def evaluate_node(value: Value, point: dict[str, Numeric], only_real: bool) -> Numeric:
+    spend(COSTS.get(value.name, COST_OF_FUNCTIONS) if isinstance(value, Operation) else 1)
     if type(value) is Number:
         return to_decimal(value.value)
     if isinstance(value, Symbol):
@@ -169,6 +194,7 @@ def evaluate_series(value: Operation, point: dict[str, Numeric], only_real: bool
         raise Undefined
     if bounds[1] - bounds[0] > MAX_TERMS:
         raise TooLarge
+    spend(int(3 * (bounds[1] - bounds[0] + 1)) if bounds[1] >= bounds[0] else 1)
     terms = [
         evaluate_node(body, {**point, index.name: CONTEXT.mpf(k)}, only_real)
         for k in range(int(bounds[0]), int(bounds[1]) + 1)
@@ -185,6 +211,33 @@ def are_close(one: Numeric, other: Numeric, nothing: Any = NOTHING) -> bool:
 
 def is_real(number: Numeric) -> bool:
     return isinstance(number, CONTEXT.mpf) or abs(number.imag) <= SAME * abs(number)
+
+
+def is_too_large(value: Value) -> bool:
+    """Whether a number in a value has too many digits to be computed."""
+    if isinstance(value, Operation) and not find_symbols(value):
+        try:
+            evaluate(value, {})
+        except TooLarge:
+            return True
+        except Undefined:
+            pass
+        else:
+            return False
+    return any(map(is_too_large, list_parts(value)))
+
+
+def work_out(value: Value) -> None:
+    """Do the work of comparing the expressions in a value once: at a point for constants, and at four for others."""
+    if not is_expression(value):
+        for part in list_parts(value):
+            work_out(part)
+        return
+    evaluate_exactly(value)
+    symbols = find_symbols(value)
+    for number in range(2, 6) if symbols else [0]:
+        with contextlib.suppress(Undefined):
+            evaluate(value, dict.fromkeys(symbols, CONTEXT.mpf(number)))
 
 
 @functools.lru_cache(maxsize=4096)

@@ -27,8 +27,9 @@ from .reader import (
     Read,
     Reader,
 )
-from .tokens import ALIGNED, MAX_DIGITS, Token, Unreadable, tokenize
+from .tokens import ALIGNED, MAX_DIGITS, Oversized, Token, Unreadable, tokenize
 from .values import Value
+from .work import OutOfWork, limit_work
 
 
 MAX_CACHED_CHARS = 2000
@@ -156,7 +157,7 @@ GRAMMAR = Grammar(
 
 def read(text: str) -> Value | None:
     """Return the value of an answer in LaTeX or plain text, in linear time, or None if the text cannot be read."""
-    return read_cached(text) if len(text) <= MAX_CACHED_CHARS else read_value(text)
+    return read_cached(text) if len(text) <= MAX_CACHED_CHARS else read_long(text)
 
 
 def read_value(text: str) -> Value | None:
@@ -173,12 +174,34 @@ def read_value(text: str) -> Value | None:
 
 def read_tokens(tokens: list[Token]) -> Value | None:
     try:
-        return read_answer(Reader([*tokens], GRAMMAR))
+        return read_within_limits(tokens)
+    except Oversized:
+        return None
     except Unreadable:
         return texts.read_as_text(tokens)
 
 
+def read_within_limits(tokens: list[Token]) -> Value:
+    try:
+        with limit_work():
+            return read_answer(Reader([*tokens], GRAMMAR))
+    except OutOfWork:
+        raise Oversized("a text that takes long to read") from None
+
+
+def is_oversized(tokens: list[Token]) -> bool:
+    """Whether a text is not read because a number in it is too long, it is nested too deeply, or it would take too long."""
+    try:
+        read_within_limits(tokens)
+    except Oversized:
+        return True
+    except Unreadable:
+        pass
+    return False
+
+
 read_cached = functools.lru_cache(maxsize=1 << 14)(read_value)
+read_long = functools.lru_cache(maxsize=16)(read_value)  # a verdict reads both of its texts several times
 
 
 def read_answer(reader: Reader) -> Value:

@@ -1,12 +1,14 @@
 """How two values of any kind are compared: the kinds are asked in their order, and the first that decides is right."""
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from .equivalence import are_same_up_to_constants
 from .values import Number, Value
+from .work import COST_OF_COMPARISONS, spend
 
 
 MAX_ITEMS = 60
@@ -50,6 +52,7 @@ class Same:
             return False  # as most are
         for kind in self.kinds:
             if kind.holds(gold) or kind.holds(answer):
+                spend(COST_OF_COMPARISONS)
                 verdict = kind.match(gold, answer, self)
                 if not isinstance(verdict, Undecided):
                     return verdict
@@ -66,7 +69,7 @@ class Same:
         if len(golds) != len(answers):
             return False
         if len(golds) > MAX_ITEMS:
-            return sorted(map(repr, golds)) == sorted(map(repr, answers))
+            return Counter(golds) == Counter(answers)
         orders = itertools.permutations(answers) if not self.is_part and len(golds) < 4 else ()
         if any(are_same_up_to_constants(golds, order) for order in orders):
             return True

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
-from .tokens import BRACKETS, MAX_DEPTH, MAX_DIGITS, NUMBERS, Token, Unreadable
+from .tokens import BRACKETS, MAX_DEPTH, MAX_DIGITS, NUMBERS, Oversized, Token, Unreadable
 from .values import Number, Operation, Symbol, Value
 
 
@@ -139,7 +139,7 @@ class Reader:
     def go_deeper(self) -> None:
         self.depth += 1
         if self.depth > 2 * MAX_DEPTH:
-            raise Unreadable("too deep")
+            raise Oversized("too deep")
 
     def within(self, start: int, end: int, read: Read) -> Value:
         """Return what is read in a range, which must be read to its end."""
@@ -220,7 +220,7 @@ class Reader:
                 break
             nested += isinstance(extended, Operation) and value in extended.operands[:1]
             if nested > MAX_DEPTH:
-                raise Unreadable("too deep")
+                raise Oversized("too deep")
             value = extended
         return value
 
@@ -263,8 +263,21 @@ class Reader:
 
 
 def parse_number(text: str) -> Number:
-    """Return the exact number that digits are. Raises [`Unreadable`] if there are too many."""
+    """Return the exact number that digits are. Raises [`Oversized`] if there are too many."""
     digits, _, exponent = text.lower().partition("e")
     if len(digits) > MAX_DIGITS or len(exponent) > 4:
-        raise Unreadable("a number that is too long")
+        raise Oversized("a number that is too long")
     return Number(Fraction(int(text) if text.isdecimal() else text.replace(",", "")))
+
+
+def parse_digits(digits: str, base: int = 10) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise Oversized("a number that is too long")
+    return int(digits, base)
+
+
+def write_digits(number: Fraction) -> str:
+    try:
+        return str(number)
+    except ValueError:  # Python writes no longer number
+        raise Oversized("a number that is too long") from None

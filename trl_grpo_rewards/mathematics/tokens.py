@@ -23,7 +23,11 @@ class Unreadable(Exception):
     """Raised when a text is not an answer in a known notation."""
 
 
-MAX_TOKENS = 3000  # maximum number of tokens of an answer. Longer texts are not read, so that the time is bounded.
+class Oversized(Unreadable):
+    """Raised when a text has a number of more than [`MAX_DIGITS`], in any notation, or is nested too deeply."""
+
+
+MAX_TOKENS = 1500  # maximum number of tokens of an answer. Longer texts are not read, so that the time is bounded.
 MAX_DIGITS = 4300  # maximum length of a number, in digits, which is Python's default limit for integers
 MAX_DEPTH = 60
 VOWEL_MARKS = "".join(one for one in map(chr, range(0x591, 0xE50)) if unicodedata.category(one)[0] == "M")

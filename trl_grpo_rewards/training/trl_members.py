@@ -27,7 +27,7 @@ UTILITIES = tuple(  # functions of `trl.trainer.utils`
 METHODS = tuple(  # methods of `GRPOTrainer` that this package overrides
     "_generate_and_score_completions _get_per_token_logps_and_entropies _get_train_sampler "
     "_load_optimizer_and_scheduler _prepare_inputs _save_rng_state _set_signature_columns_if_needed "
-    "get_batch_samples".split()
+    "create_optimizer get_batch_samples".split()
 )
 
 CALLED = {  # methods of `GRPOTrainer` that this package calls or replaces for a while, and their parameters

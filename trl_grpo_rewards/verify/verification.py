@@ -1,18 +1,20 @@
 """Whether an answer is right: by its text, else by the opinion of math-verify, without ever hanging."""
 
+import functools
 import logging
 import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from ..mathematics.evaluation import evaluate_exactly
-from ..mathematics.grammar import MAX_CACHED_CHARS, read
+from ..mathematics.evaluation import evaluate_exactly, is_too_large, work_out
+from ..mathematics.grammar import MAX_CACHED_CHARS, is_oversized, read
 from ..mathematics.kinds import compare, is_open
 from ..mathematics.kinds.lists import LETTERS, is_letter, is_list
 from ..mathematics.kinds.texts import find_choice
 from ..mathematics.matching import AnswerRules
 from ..mathematics.tokens import Unreadable, spell, tokenize
-from ..mathematics.values import Symbol, Value
+from ..mathematics.values import Number, Symbol, Value
+from ..mathematics.work import MOST_WORK, OutOfWork, limit_work
 from . import second_opinion
 from .statements import read_braced
 
@@ -28,6 +30,20 @@ CHOICE = re.compile(r"(?:(?i:option|choice|answer):? ?)?[(\[]?[A-Ja-j](?:[)\].:(
 
 def is_readable(gold: str) -> bool:
     return INTEGER.fullmatch(gold) is not None or read(gold) is not None
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def costs_too_much(gold: str) -> bool:
+    """Whether it costs so much to work a gold answer out that nothing could be compared with it."""
+    value = None if INTEGER.fullmatch(gold) else read(gold)
+    if value is None or isinstance(value, Number):
+        return False
+    try:
+        with limit_work(MOST_WORK // 2):
+            work_out(value)
+    except OutOfWork:
+        return True
+    return False
 
 
 def settle(gold: str, answer: str, rules: AnswerRules) -> bool | None:
@@ -68,21 +84,31 @@ def find_letter(text: str, letters: str = LETTERS) -> str | None:
 
 
 def is_unfit(text: str) -> bool:
-    """Return whether a text is too long for math-verify, has a stray brace or numbers side by side, or is no mathematics."""
+    """
+    Return whether math-verify must not be asked about a text, because it is too long, too large, or no mathematics.
+
+    Stray braces and numbers side by side are no mathematics, either.
+    """
     if len(text) > MAX_CACHED_CHARS or read_braced(f"{{{text}}}") != text or BESIDE.search(spell(text)):
         return True
-    if read(text) is not None:
-        return False
+    value = read(text)
+    if value is not None:
+        return is_too_large(value)
     try:
-        return any(token.kind == "word" for token in tokenize(text))
+        tokens = tokenize(text)
     except Unreadable:
         return True
+    return any(token.kind == "word" for token in tokens) or is_oversized(tokens)
 
 
 def is_restated(answer: str, question: str) -> bool:
     """Return whether an answer that contains operations is copied from the question."""
     value = read(answer)
-    is_worked_out = value is not None and evaluate_exactly(value) is not None and not is_open(value)
+    try:
+        with limit_work():
+            is_worked_out = value is not None and evaluate_exactly(value) is not None and not is_open(value)
+    except OutOfWork:
+        is_worked_out = False
     answer = BRACED.sub(r"\1", spell(answer).replace(" ", ""))
     if is_worked_out or not OPERATION.search(answer):
         return False
@@ -135,17 +161,24 @@ def verify_pairs(pairs: Sequence[tuple[str | None, str | None]], rules: AnswerRu
 
 
 def verify_pair(gold: str | None, answer: str | None, rules: AnswerRules) -> Verification:
-    if gold is None:
+    if gold is None or costs_too_much(gold):
         return Verification(None, "gold")
     asked = not is_readable(gold)
     try:
-        if asked and (is_unfit(gold) or not second_opinion.ask(spell(gold), spell(gold))):
-            return Verification(None, "gold", not is_unfit(gold))
-        if not answer or (asked and spell(gold) == spell(answer)):
-            return Verification(bool(answer), None, asked)
-        if (verdict := settle(gold, answer, rules)) is not None or is_unfit(gold) or is_unfit(answer):
-            return Verification(bool(verdict), None, asked)
-        opinion = second_opinion.ask(spell(gold), spell(answer))
-        return Verification(bool(opinion), "timeout" if opinion is None else None, True)
+        with limit_work():
+            return compare_pair(gold, answer, rules, asked)
+    except OutOfWork:
+        return Verification(False, None, asked)
     except OSError:
         return Verification(None, "worker", True)
+
+
+def compare_pair(gold: str, answer: str | None, rules: AnswerRules, asked: bool) -> Verification:
+    if asked and (is_unfit(gold) or not second_opinion.ask(spell(gold), spell(gold))):
+        return Verification(None, "gold", not is_unfit(gold))
+    if not answer or (asked and spell(gold) == spell(answer)):
+        return Verification(bool(answer), None, asked)
+    if (verdict := settle(gold, answer, rules)) is not None or is_unfit(gold) or is_unfit(answer):
+        return Verification(bool(verdict), None, asked)
+    opinion = second_opinion.ask(spell(gold), spell(answer))
+    return Verification(bool(opinion), "timeout" if opinion is None else None, True)

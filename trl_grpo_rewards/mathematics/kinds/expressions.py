@@ -8,7 +8,7 @@ from ..equivalence import are_equal_expressions, are_same_up_to_constants
 from ..evaluation import SAME, evaluate_constant, evaluate_exactly, is_real
 from ..functions import CONTEXT, Numeric
 from ..matching import Kind, Same, Verdict
-from ..reader import ARROW, NEGATION, UNION, Reader, parse_number
+from ..reader import ARROW, NEGATION, UNION, Reader, parse_digits, parse_number
 from ..tokens import NUMBERS, Token, Unreadable
 from ..units import LETTERS, SPELLINGS
 from ..values import (
@@ -76,7 +76,7 @@ def read_number(reader: Reader) -> Value:
 
 def make_repeating(digits: str, repeated: str) -> Number:
     whole, _, fixed = digits.partition(".")
-    difference = int(f"{whole}{fixed}{repeated}") - int(f"{whole}{fixed}" or "0")
+    difference = parse_digits(f"{whole}{fixed}{repeated}") - parse_digits(f"{whole}{fixed}" or "0")
     return make_number(Fraction(difference, 10 ** len(fixed) * (10 ** len(repeated) - 1)))
 
 

@@ -147,11 +147,14 @@ def list_families(value: Value, other: Value) -> list[Family]:
 
 def widen_steps(mine: list[Family], its: list[Family]) -> tuple[list[Family], list[Family]]:
     """Return families of all integers with one step: `k` is `2k` and `2k + 1` if the step on the other side is 2."""
-    steps = [find_line(next(iter(list_expressions(family))), family.index)[1] for family in mine + its]
+    firsts = [next(iter(list_expressions(family)), family.value) for family in mine + its]
+    steps = [find_line(first, family.index)[1] for first, family in zip(firsts, mine + its, strict=True)]
     if not all(steps):
         return mine, its
     ratios = [Fraction(str(abs(step / steps[0]))).limit_denominator(MAX_PARTS) for step in steps]
-    if not all(are_close(abs(step), abs(steps[0]) * ratio) for step, ratio in zip(steps, ratios, strict=True)):
+    if not all(
+        ratio and are_close(abs(step), abs(steps[0]) * ratio) for step, ratio in zip(steps, ratios, strict=True)
+    ):
         return mine, its
     widest = math.lcm(*(ratio.numerator for ratio in ratios))
     counts = [int(widest / ratio) for ratio in ratios]
@@ -199,9 +202,9 @@ def find_moves(one: Family, other: Family) -> Iterator[tuple[int, int]]:
         its_first, its_step = find_line(its, other.index)
         if None in (first, step, its_first, its_step) or its_step == 0:
             continue
-        sign, shift = round(step / its_step), round((first - its_first) / its_step)
+        sign, shift = CONTEXT.nint(step / its_step), CONTEXT.nint((first - its_first) / its_step)
         if sign in (1, -1) and abs(shift) < MAX_SHIFT:
-            yield sign, shift
+            yield int(sign), int(shift)
             return
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Literal, TypeGuard
 
 from ..matching import Kind, Same, Verdict, conjoin
-from ..reader import LIST, NEGATION, UNIT, Reader
+from ..reader import LIST, NEGATION, UNIT, Reader, parse_number
 from ..tokens import NUMBERS, Unreadable
 from ..units import PARTS, find_unit
 from ..values import (
@@ -149,7 +149,8 @@ def find_decimal_comma(reader: Reader) -> Fraction | None:
     is_grouped = INDIAN.fullmatch("".join(digits)) is not None
     if not (is_number or is_grouped) or any(token.spaced for token in reader.tokens[reader.start + 1 : reader.place]):
         return None
-    return Fraction("".join(texts).replace(",", "" if is_grouped else "."))
+    number = parse_number("".join(digits).replace(",", "" if is_grouped else ".")).value
+    return -number if texts[0] == "-" else number
 
 
 def fill_dots(values: list[Value]) -> list[Value]:
@@ -207,8 +208,8 @@ def read_grouped(reader: Reader, start: int, end: int) -> tuple[Value, ...] | No
     negative = reader.tokens[start].text == "-"
     if end != start + 1 + negative or reader.tokens[end - 1].kind != "grouped":
         return None
-    first, *rest = reader.tokens[end - 1].text.split(",")
-    return (make_number(Fraction(f"-{first}" if negative else first)), *(make_number(Fraction(one)) for one in rest))
+    first, *rest = map(parse_number, reader.tokens[end - 1].text.split(","))
+    return (make_number(-first.value) if negative else first, *rest)
 
 
 def expand_signs(value: Value) -> Value:

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from ..equivalence import are_equal_expressions
 from ..matching import Kind, Same, Verdict, conjoin
-from ..reader import LEADING, RATIO, TRAILING, Reader
+from ..reader import LEADING, RATIO, TRAILING, Reader, parse_digits, parse_number, write_digits
 from ..tokens import Unreadable
 from ..values import Number, Operation, Value, is_expression, is_operation, make_number
 from ..words import NUMBERS
@@ -32,7 +32,7 @@ class Based(Value):
 
     @property
     def number(self) -> Number:
-        return make_number(int(self.digits, self.base))
+        return make_number(parse_digits(self.digits, self.base))
 
 
 def find_base(texts: Sequence[str]) -> int | None:
@@ -48,7 +48,8 @@ def make_based(digits: str, texts: Sequence[str], in_words: bool = False) -> Val
     if base is None or not DIGITS.fullmatch(digits) or any(int(digit, 36) >= base for digit in digits):
         raise Unreadable("no base")
     digits = digits.upper().lstrip("0") or "0"
-    return make_number(int(digits)) if base == 10 and not in_words else Based(digits, base, in_words)
+    number = make_number(parse_digits(digits, base))
+    return number if base == 10 and not in_words else Based(digits, base, in_words)
 
 
 def read_digits_with_letters(reader: Reader) -> Value | None:
@@ -75,7 +76,7 @@ def read_base(reader: Reader, value: Value) -> Value | None:
     before = reader.tokens[place - 1]
     if not isinstance(value, Number) or value.value.denominator != 1:
         return None
-    digits = str(value.value) if before.text == ")" else before.text
+    digits = write_digits(value.value) if before.text == ")" else before.text
     if token.text == "(":
         reader.place = reader.match[place] + 1
         return make_based(digits, reader.texts(place + 1, reader.place - 1), in_words=True)
@@ -86,7 +87,7 @@ def read_base(reader: Reader, value: Value) -> Value | None:
 def match_based(gold: Value, answer: Value, same: Same) -> Verdict:
     if not isinstance(answer, Based) or isinstance(gold, Based) or answer.in_words:
         return False  # the number that the digits are would be the question itself
-    return answer.digits.isdecimal() and gold == make_number(int(answer.digits))
+    return answer.digits.isdecimal() and gold == make_number(parse_digits(answer.digits))
 
 
 BASED = Kind(lambda value: isinstance(value, Based), match_based, lambda value, is_part_open: True)
@@ -174,7 +175,8 @@ def read_dashes(reader: Reader) -> Value | None:
     if joined != {"to"} and (joined != {"-"} or (is_apart and not in_text)):
         return None
     reader.place = reader.end
-    return Dashed(tuple(Fraction(token.text) for token in numbers), "to" if joined == {"to"} else "")
+    parts = tuple(parse_number(token.text).value for token in numbers)
+    return Dashed(parts, "to" if joined == {"to"} else "")
 
 
 def read_ratio(reader: Reader, value: Value) -> Value:

@@ -265,7 +265,7 @@ def find_collection(value: Collection) -> RealSet | None:
             return None
         if value.word == "or" or are_same_sets(common, NOTHING):
             return unite(*found)  # "x < 1, x > 3" cannot mean both
-        names = [{one for one in find_all_symbols(item) if one[0] != "\\"} for item in value.items]
+        names = [{one for one in find_all_symbols(item) if not one.startswith("\\")} for item in value.items]
         return common if all(isinstance(item, Relation) for item in value.items) and names[1:] == names[:-1] else None
     numbers = [to_real(item) for item in value.items]
     if None in numbers:

@@ -77,7 +77,7 @@ CHOICES = Kind(lambda value: isinstance(value, Choice), match_choices)
 SENTENCE_WORDS = 4  # smallest number of different words of a text with mathematics that is read as words only
 MAX_TITLE_WORDS = 3
 # The formula of a compound or an ion, such as `H_2O`, `Ca(OH)_2` and `SO_4^2-`.
-FORMULA = re.compile(r"(?=.*[\d+-])(?:[A-Z][a-z]?(?:_?\d+)?|\(|\)(?:_?\d+)?)+(?:\^?\d*[+-])?")
+FORMULA = re.compile(r"(?=.*[\d+-])(?:[A-Z][a-z]?(?:_?\d++)?|\(|\)(?:_?\d++)?)+(?:\^?\d*[+-])?")
 TEXT_SIGNS = {*".,;:'-!?\"/&@%$"}
 REPLIES = {"yes", "no", "true", "false"}  # answers that may have a reason after a comma
 
