@@ -85,17 +85,21 @@ class CommandParser(argparse.ArgumentParser):
     def refuse(self, unknown: str, place: str) -> NoReturn:
         """End the process because of an argument that is not an option, with what may be meant."""
         name = unknown.split("=")[0]
-        known = {option: action.dest for action in self._actions for option in action.option_strings}
-        close = get_close_matches(name, known, n=1, cutoff=LEAST_SIMILARITY)
-        close = close or [option for option in known if name.startswith(option) and option.startswith("--")]
-        remedy = f"Did you mean {close[0]}?" if close else f"{self.prog} --help lists the options."
-        if known.get(name, name[2:]) != name[2:]:  # a recipe has the names of fields, which differ from some options
-            remedy = f"Write {known[name]}."
-        elif not name.startswith("-"):
+        remedy = self.suggest(name)
+        if not name.startswith("-"):
             remedy = "Write the option before it, such as --rewards, and put a value with spaces in quotes."
         if name == "--dataset_streaming":
             remedy = "A command reads the whole dataset: leave it out, or use FilteredGRPOTrainer in Python."
         end(f"error: {unknown!r} {place} is not an option. {remedy}", MISUSED)
+
+    def suggest(self, name: str) -> str:
+        """Return which option may be meant by a name. A recipe has the names of fields, which differ from some options."""
+        known = {option: action.dest for action in self._actions for option in action.option_strings}
+        if known.get(name, name[2:]) != name[2:]:
+            return f"Write {known[name]}."
+        close = get_close_matches(name, known, n=1, cutoff=LEAST_SIMILARITY)
+        close = close or [option for option in known if name.startswith(option) and option.startswith("--")]
+        return f"Did you mean {close[0]}?" if close else f"{self.prog} --help lists the options."
 
 
 def build_rewards(expression: str, modules: Sequence[str]) -> Reward:

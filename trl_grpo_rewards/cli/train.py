@@ -181,7 +181,8 @@ class FreeCores(TrainerCallback):
     def on_train_begin(self, *args: Any, **kwargs: Any) -> None:
         if time.monotonic() - self.last < LEAST_SECONDS:
             return
-        others, cores = self.count_others(), psutil.cpu_count()
+        others = self.count_others()
+        cores = psutil.cpu_count()
         threads = min(self.most, max(1, round(cores - others)))
         if threads < self.most and not self.is_told:
             self.is_told = True

@@ -93,7 +93,8 @@ def compare_at(
 
     Raises [`TooLarge`] if a value has too many digits at all points.
     """
-    agreements, failures = 0, list[Undefined]()
+    agreements = 0
+    failures: list[Undefined] = []
     for point in points:
         try:
             values = evaluate(one, point, only_real), evaluate(other, point, only_real)

@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from .values import Operation, Value
+
 
 MOST_WORK = 24_000  # units of about 2 µs. Of 14,554 verdicts on data, one costs more.
-COSTS = {  # of the operations that take longer than a function such as a sine
+COSTS = {  # of operations that take less or more time than a function such as a sine
     **{"+": 1, "*": 1, "-": 1, "/": 1, "mixed": 1, "abs": 1, "norm": 1, "floor": 1, "ceil": 1, "max": 1, "min": 1, "mod": 2},
     **{"^": 30, "root": 20, "factorial": 60, "gamma": 60, "binom": 60, "zeta": 500},
 }  # fmt: skip
@@ -18,6 +20,11 @@ LEFT: ContextVar[list[int] | None] = ContextVar("LEFT", default=None)
 
 class OutOfWork(Exception):
     """Raised when a verdict has cost [`MOST_WORK`]."""
+
+
+def cost_of(node: Value) -> int:
+    """Return what it costs to evaluate a node of an expression, without its parts."""
+    return COSTS.get(node.name, COST_OF_FUNCTIONS) if isinstance(node, Operation) else 1
 
 
 @contextmanager

@@ -149,11 +149,8 @@ class Packer:
         """Try whether the longest rows of a group can share tokens: once, and when rows first exceed a window."""
         if self.sharing is None:
             return
-        lengths = [len(prompt) + len(own) for prompt, own in zip(prompts, ids, strict=True)]
-        most = math.inf if self.sharing.has_blocks else trees.LONGEST  # longer rows do not share
-        lengths = [length if length <= most else 0 for length in lengths]
-        start = lengths.index(max(lengths)) // size * size
-        rows = sorted(range(len(ids))[start : start + size], key=lengths.__getitem__)[-TRIED_ROWS:]
+        lengths = measure_rows(prompts, ids, math.inf if self.sharing.has_blocks else trees.LONGEST)
+        rows = choose_rows(lengths, size)
         longest = max(gather_object([max(lengths)]))
         tried = 1 + sum(longest > window for window in self.sharing.windows.values() if window)
         widest = longest + 2 * max(PADDINGS)  # embeddings may keep what they computed for wider rows
@@ -162,9 +159,12 @@ class Packer:
             own = [prompts[row] for row in rows], [ids[row] for row in rows]
             faults = [*filter(None, gather_object([self.compare(score, model, *own)]))]
             if faults:
-                self.sharing = None
-                if self.accelerator.is_main_process:
-                    logger.warning(SEPARATE.format(faults[0]))
+                self.stop_sharing(faults[0])
+
+    def stop_sharing(self, reason: str) -> None:
+        self.sharing = None
+        if self.accelerator.is_main_process:
+            logger.warning(SEPARATE.format(reason))
 
     def compare(
         self, score: Callable[..., Logps], model: nn.Module, prompts: list[list[int]], completions: list[list[int]]
@@ -292,6 +292,18 @@ class Packer:
                 batch["num_items_in_batch"] = (items if items.device.type == "mps" else items.double()) * scale
 
 
+def measure_rows(prompts: list[list[int]], ids: list[list[int]], most: float) -> list[int]:
+    """Return the number of tokens of each row, or 0 for rows that are too long to share any."""
+    lengths = [len(prompt) + len(own) for prompt, own in zip(prompts, ids, strict=True)]
+    return [length if length <= most else 0 for length in lengths]
+
+
+def choose_rows(lengths: list[int], size: int) -> list[int]:
+    """Return the longest rows of the group, of `size` rows, that has the longest row of all."""
+    start = lengths.index(max(lengths)) // size * size
+    return sorted(range(len(lengths))[start : start + size], key=lengths.__getitem__)[-TRIED_ROWS:]
+
+
 def find_difference(shared: Tensor, layouts: Tensor, most_noise: float) -> str:
     """
     Return how log-probabilities of tokens (T,) differ from those in other layouts (L, T), or nothing if it is rounding.
@@ -299,7 +311,8 @@ def find_difference(shared: Tensor, layouts: Tensor, most_noise: float) -> str:
     The mean of the layouts is compared, since it is rounded least.
     """
     mean = layouts.double().mean(0)
-    noise, difference = (layouts - mean).abs(), (shared - mean).abs()
+    noise = (layouts - mean).abs()
+    difference = (shared - mean).abs()
     if difference.max() <= MOST:
         return ""
     times, times_of_one = MOST_OF_NOISE
@@ -377,7 +390,8 @@ def count_computed_tokens(batch: TensorBatch) -> int:
 @contextmanager
 def pad_gathered(accelerator: Accelerator, rows: int, scale: float = 1.0) -> Iterator[None]:
     """Let TRL gather NaN for rows that this rank lacks of `rows`, and losses times `scale`, as it returns them."""
-    gather, pad_across = accelerator.gather, accelerator.pad_across_processes
+    gather = accelerator.gather
+    pad_across = accelerator.pad_across_processes
     of_tokens: list[Tensor] = []  # what TRL has padded itself, since it has a value of each token
 
     def pad_across_processes(value: Tensor, *args: Any, **kwargs: Any) -> Tensor:
