@@ -51,7 +51,7 @@ MOST_OF_NOISE = 1.8, 5.0
 MOST_NOISE = (
     0.005,
     0.2,
-)  # mean difference between paddings that is rounding, by tensor cores in float32, and in 16 bits
+)  # mean difference between paddings that is rounding: of tensor cores in float32, and of 16 bits
 # What is counted, once for every pass: the different tokens of live rows, the tokens that are computed (with padding),
 # the tokens of TRL's batches (every row is as wide as the longest one), and those of dead rows in TRL's batches.
 TOKENS = ("needed", "computed", "padded", "skipped")
@@ -184,17 +184,14 @@ class Packer:
             own = ids.clamp(min=0), (ids >= 0).long(), columns
             batch = dict(zip(LOGPS_ARGUMENTS, (*own, max(2, size)), strict=False))
             with torch.no_grad():
-                layouts = [
-                    score(
-                        model, *(functional.pad(one, (more, more)) for one in own[:2]), columns + more, batch_size=size
-                    )[0]
-                    for more in (0, *PADDINGS)
-                ]
+                layouts = []
+                for more in (0, *PADDINGS):
+                    wide = *(functional.pad(one, (more, more)) for one in own[:2]), columns + more
+                    layouts.append(score(model, *wide, batch_size=size)[0][:, :columns])
                 shared, *_ = replace(self, sharing=sharing).score(score, model, batch, [*range(len(ids))])
             is_token = own[1][:, -columns:].bool()
             is_rounded = self.accelerator.mixed_precision != "no" or next(model.parameters()).dtype.itemsize < 4
-            scores = torch.stack([one[:, :columns][is_token] for one in layouts])
-            return find_difference(shared[is_token], scores, MOST_NOISE[is_rounded])
+            return find_difference(shared[is_token], torch.stack(layouts)[:, is_token], MOST_NOISE[is_rounded])
         except Exception as error:  # of any code of a model
             return f"rows cannot share it: {type(error).__name__}: {error}"
         finally:
@@ -299,9 +296,10 @@ def measure_rows(prompts: list[list[int]], ids: list[list[int]], most: float) ->
 
 
 def choose_rows(lengths: list[int], size: int) -> list[int]:
-    """Return the longest rows of the group, of `size` rows, that has the longest row of all."""
+    """Return the longest rows of the group, of `size` rows, that has the longest row of all. Every rank needs one."""
     start = lengths.index(max(lengths)) // size * size
-    return sorted(range(len(lengths))[start : start + size], key=lengths.__getitem__)[-TRIED_ROWS:]
+    rows = sorted(range(len(lengths))[start : start + size], key=lengths.__getitem__)[-TRIED_ROWS:]
+    return [row for row in rows if lengths[row]] or rows[:1]
 
 
 def find_difference(shared: Tensor, layouts: Tensor, most_noise: float) -> str:
@@ -310,6 +308,8 @@ def find_difference(shared: Tensor, layouts: Tensor, most_noise: float) -> str:
 
     The mean of the layouts is compared, since it is rounded least.
     """
+    if not len(shared):
+        return ""
     mean = layouts.double().mean(0)
     noise = (layouts - mean).abs()
     difference = (shared - mean).abs()
