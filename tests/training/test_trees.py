@@ -179,7 +179,7 @@ score = partial(
 )
 
 
-EXACT = {*"biogpt codegen gpt2 gpt_bigcode gptj opt xglm".split()}
+EXACT = {*"codegen gptj opt".split()}
 """Models that are not told positions, but would be right."""
 
 QUICK = ["dense", "mistral", "gemma2", "gpt_oss", "lfm2", "falcon, ALiBi"]

@@ -31,7 +31,8 @@ def power(base: Numeric, exponent: Numeric) -> Numeric:
 
 
 def root(radicand: Numeric, index: Numeric) -> Numeric:
-    if isinstance(radicand, CONTEXT.mpf) and radicand < 0 and index == int(index) and int(index) % 2:
+    is_negative = isinstance(radicand, CONTEXT.mpf) and radicand < 0
+    if is_negative and abs(index) < 10**6 and index == int(index) and int(index) % 2:
         return -power(-radicand, 1 / index)  # the real root
     return power(radicand, 1 / index)
 
@@ -52,7 +53,7 @@ def zeta(number: Numeric) -> Numeric:
 
 
 def double_factorial(number: Numeric) -> Numeric:
-    if not isinstance(number, CONTEXT.mpf) or number != int(number) or not 0 <= number <= 2000:
+    if not isinstance(number, CONTEXT.mpf) or not 0 <= number <= 2000 or number != int(number):
         raise Undefined
     return CONTEXT.mpf(math.prod(range(int(number), 0, -2)))
 
