@@ -23,7 +23,7 @@ from .values import (
     is_expression,
     list_parts,
 )
-from .work import BITS, cost_of, spend
+from .work import BITS, spend, spend_on
 
 
 SAME = CONTEXT.mpf(10) ** -70  # largest relative difference of equal numbers; rounding errors are far smaller
@@ -146,7 +146,7 @@ def to_decimal(number: Fraction) -> Numeric:
 
 
 def evaluate_node(value: Value, point: dict[str, Numeric], only_real: bool) -> Numeric:
-    spend(cost_of(value))
+    spend_on(value)
     if type(value) is Number:
         return to_decimal(value.value)
     if isinstance(value, Symbol):

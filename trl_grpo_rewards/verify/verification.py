@@ -13,8 +13,8 @@ from ..mathematics.kinds.lists import LETTERS, is_letter, is_list
 from ..mathematics.kinds.texts import find_choice
 from ..mathematics.matching import AnswerRules
 from ..mathematics.tokens import Unreadable, spell, tokenize
-from ..mathematics.values import Number, Symbol, Value
-from ..mathematics.work import MOST_WORK, OutOfWork, limit_work
+from ..mathematics.values import Symbol, Value
+from ..mathematics.work import MOST_WORK, OutOfWork, estimate_work, limit_work
 from . import second_opinion
 from .statements import read_braced
 
@@ -36,7 +36,7 @@ def is_readable(gold: str) -> bool:
 def costs_too_much(gold: str) -> bool:
     """Whether it costs so much to work a gold answer out that nothing could be compared with it."""
     value = None if INTEGER.fullmatch(gold) else read(gold)
-    if value is None or isinstance(value, Number):
+    if value is None or estimate_work(value) < MOST_WORK // 16:
         return False
     try:
         with limit_work(MOST_WORK // 2):
