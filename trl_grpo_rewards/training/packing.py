@@ -43,10 +43,10 @@ LOGPS_ARGUMENTS = ("input_ids", "attention_mask", "logits_to_keep", "batch_size"
 REPLICATED = {DistributedType.NO, DistributedType.MULTI_CPU, DistributedType.MULTI_GPU}  # one rank can run alone
 TRIED_ROWS = 4  # number of rows with which a run tries whether they can share tokens
 MOST = 1e-4  # difference of a log-probability if rows share tokens; 28 families differ by at most 2e-6 in float32
-# A larger difference may be rounding, which is measured with these columns of padding on each side. It is at most so many times
-# that of a padding, in the mean of all tokens and of one token. In bf16, the mean of 140 layouts without a fault was at most
-# 1.5 times as large, and if positions were off by one, at least 2.1 times.
+# A larger difference may be rounding, which is measured with these columns of padding on each side.
 PADDINGS = (1, 3, 8, 16)
+# Largest ratio of a difference to what the paddings change: in the mean of all tokens, and of a single token. In bf16, the mean
+# ratio of 140 layouts without a fault was at most 1.5. With positions that are off by one, it was at least 2.1.
 MOST_OF_NOISE = 1.8, 5.0
 MOST_NOISE = (
     0.005,
