@@ -190,7 +190,8 @@ class FreeCores(TrainerCallback):
                 f"Other programs use {others:.1f} of this machine's {cores} cores, so training uses {threads} "
                 f"thread{'s' * (threads > 1)} while they do. To choose the number of threads, set OMP_NUM_THREADS."
             )
-        torch.set_num_threads(threads)
+        if threads != torch.get_num_threads():  # setting it also changes how MKL computes
+            torch.set_num_threads(threads)
 
     on_step_begin = on_train_begin
 
