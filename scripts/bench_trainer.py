@@ -12,7 +12,8 @@ share of the groups dead, chosen at random in every step. With `--generation`, t
 
 The table has a row for each case. Seconds are ours relative to TRL's, as medians over pairs of runs. On one rank of a CPU,
 they are seconds of the CPU, which other load hardly changes. Token counts are what each trainer computes for each token
-that it needs: the prompts, once for each group, and completions of live groups, or of all groups if dead ones are kept. An
+that it needs: the prompts, once for each group, and completions of live groups, or of all groups if dead ones are kept,
+without their last tokens, which predict nothing. An
 update is a step without its generation. `bench_gpu.py` does the same on one GPU.
 """
 
@@ -48,6 +49,9 @@ WORLD, RANK = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK",
 
 GROUP = 8
 
+WARMUP = 2
+"""Number of generations before those that are measured. In these, our trainer also tries whether rows can share tokens."""
+
 SPREAD = 0.7
 """Standard deviation of the lengths, as a share of their mean. Half of the variance of logarithms is between prompts."""
 
@@ -69,13 +73,14 @@ COLUMNS = {
 
 SHAPES = {
     "tiny": {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2},
+    "wide": {"hidden_size": 576, "intermediate_size": 1536, "num_hidden_layers": 2, "num_attention_heads": 8},
     "small": {"hidden_size": 192, "intermediate_size": 512, "num_hidden_layers": 6, "num_attention_heads": 6},
     "0.5B": {"hidden_size": 896, "intermediate_size": 4864, "num_hidden_layers": 24, "num_attention_heads": 14},
     "1.5B": {"hidden_size": 1536, "intermediate_size": 8960, "num_hidden_layers": 28, "num_attention_heads": 12},
 }
-"""Models with random weights, in the shapes of Qwen2. Those from 0.5B on have its vocabulary too."""
+"""Models with random weights, in the shapes of Qwen2. Those from 0.5B on have its vocabulary too, and `wide` has 4,000 tokens."""
 
-VOCABULARIES = {"0.5B": 151_936, "1.5B": 151_936}
+VOCABULARIES = {"wide": 4_000, "0.5B": 151_936, "1.5B": 151_936}
 
 
 class Lengths(NamedTuple):
@@ -114,7 +119,7 @@ class Job:
     dead: float = 0.0
     rows: int = 64
     accumulate: int = 32
-    steps: int = 2  # generations that are measured, after one that warms up
+    steps: int = 2  # generations that are measured
     seed: int = 0
     generates: bool = False  # whether the model also generates as many tokens, which are thrown away
     bf16: bool = False
@@ -176,7 +181,7 @@ class Meter(TrainerCallback):
         self.add("generation", read_clock() - start)
         for row, (prompt, completion) in enumerate(zip(prompt_ids, completions, strict=True)):
             if self.keeps_dead or not self.is_dead(row, len(prompt_ids)):
-                self.add("needed", len(prompt) * (row % GROUP == 0) + len(completion))
+                self.add("needed", len(prompt) * (row % GROUP == 0) + len(completion) - 1)
         return completions, None
 
     def write_completions(self, rng: random.Random, groups: int) -> list[list[int]]:
@@ -198,7 +203,7 @@ class Meter(TrainerCallback):
         return [float(self.is_dead(row, len(prompts)) or row % 2) for row in range(len(prompts))]
 
     def count(self, model: Any, args: tuple, kwargs: dict[str, Any]) -> None:
-        if "labels" in kwargs:  # not in generation
+        if "fused_lm_head" in kwargs:  # not in generation
             kind = "with" if torch.is_grad_enabled() else "without"
             self.add(f"tokens {kind} gradient", kwargs["input_ids"].numel())
             self.add(f"passes {kind} gradient", 1)
@@ -212,7 +217,7 @@ class Meter(TrainerCallback):
 
     def sum_up(self) -> dict[str, float]:
         """Return the costs of a generation and its steps: seconds of this rank, and counts of all ranks."""
-        measured = self.steps[self.job.iterations :]  # the first generation warms up
+        measured = self.steps[WARMUP * self.job.iterations :]
         names = dict.fromkeys(name for step in measured for name in step)
         costs = {name: sum(step.get(name, 0.0) for step in measured) / self.job.steps for name in names}
         if WORLD > 1:
@@ -273,7 +278,7 @@ def run(theirs: bool, job: Job) -> dict[str, float]:
             folder, use_cpu=not on_gpu, bf16=job.bf16, report_to="none", save_strategy="no", disable_tqdm=True,
             logging_steps=1000, lr_scheduler_type="constant", learning_rate=1e-6, num_generations=GROUP,
             per_device_train_batch_size=job.rows // job.accumulate, gradient_accumulation_steps=job.accumulate,
-            max_steps=(job.steps + 1) * job.iterations, max_completion_length=job.lengths.cap,
+            max_steps=(job.steps + WARMUP) * job.iterations, max_completion_length=job.lengths.cap,
             model_init_kwargs={"dtype": "bfloat16" if job.bf16 else "float32", "attn_implementation": job.attention},
             **job.options,
         )  # fmt: skip
@@ -356,7 +361,9 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--lengths", choices=["lognormal", "equal"], default="lognormal")
     parser.add_argument("--generation", action="store_true", help="generate as many tokens as are scripted")
     parser.add_argument("--bf16", action="store_true")
-    parser.add_argument("--steps", type=int, default=2, help="generations that are measured, after one that warms up")
+    parser.add_argument(
+        "--steps", type=int, default=2, help=f"generations that are measured, after {WARMUP} that warm up"
+    )
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1, help="threads of each rank on a CPU")
     parser.add_argument("--json", type=Path, metavar="FILE")

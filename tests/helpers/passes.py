@@ -8,7 +8,7 @@ from trl import GRPOTrainer
 from helpers.gradients import train_for_gradients
 from helpers.reward_functions import half_dead
 from helpers.stand_in_vllm import with_vllm
-from trl_grpo_rewards.training.trees import run_tree
+from trl_grpo_rewards.training.passes import run_packed
 
 
 class Passes:
@@ -24,8 +24,8 @@ class Passes:
     def __enter__(self):
         @functools.wraps(self.plain)  # the wrapper is not taken for a subclass's own method
         def watched(trainer, model, input_ids, *args, **kwargs):
-            is_tree = getattr(model, "func", None) is run_tree
-            rows = len(model.args[1].sources) if is_tree else len(input_ids)
+            is_packed = getattr(model, "func", None) is run_packed
+            rows = model.args[1].shape[0] if is_packed else len(input_ids)
             if torch.is_grad_enabled():
                 self.calls.append(rows)
             elif trainer.model.training:

@@ -16,8 +16,9 @@ from helpers.gradients import SGD, train_for_gradients
 from helpers.marks import slow_except
 from helpers.metric_means import compare_means
 from trl_grpo_rewards import FilteredGRPOTrainer
+from trl_grpo_rewards.training.attention import pad_rows
 from trl_grpo_rewards.training.packing import Packer
-from trl_grpo_rewards.training.trees import Sharing
+from trl_grpo_rewards.training.passes import Sharing
 
 
 PROMPT = 2
@@ -59,19 +60,24 @@ def test_live_rows_fill_the_last_micro_batches_by_length(accelerator):
     assert [batch["completion_ids"].size(1) for batch in batches] == [18, 4]
     assert [batch["most_rows"] for batch in batches] == [1, 2]
     assert not any(batch.get("silent") for batch in batches)
-    assert tokens == [3 + 18 + 4 + PROMPT, 20 + 2 * 6, 2 * 21 + 2 * 20, 21]  # needed, computed, of TRL, and skipped
+    assert tokens == [
+        3 + 18 + 4 - 3 + PROMPT,
+        20 + 2 * 6,
+        2 * 21 + 2 * 20,
+        21,
+    ]  # needed, computed, of TRL, and skipped
 
 
 def test_rows_of_a_prompt_share_a_sequence_unless_a_token_between_others_is_masked(accelerator):
     parts = [part(3, 19, live=[True, False]), part(18, 4, live=[True, True], first=3)]
-    shares = packer(accelerator, sharing=Sharing({"full_attention": None}, even=1e9))
+    shares = packer(accelerator, sharing=Sharing(pad_rows))
     batches, _, tokens = shares.pack_step(parts)
-    (silent, batch), copied = batches, 2  # the last token of the prompt, for the second and the third row
-    assert silent["silent"] and "tree" not in silent and sorted(batch["advantages"].tolist()) == [1.0, 3.0, 4.0]
-    assert batch["tree"].tokens.shape == (1, PROMPT + 3 + 18 + 4 + copied) and batch["tree"].sources.shape == (3, 18)
-    assert tokens[:2] == [PROMPT + 3 + 18 + 4, PROMPT + 3 + 18 + 4 + copied]
+    (silent, batch), needed = batches, PROMPT + 3 + 18 + 4 - 3  # without the last tokens
+    assert silent["silent"] and "packed" not in silent and sorted(batch["advantages"].tolist()) == [1.0, 3.0, 4.0]
+    assert batch["packed"].tokens.shape == (1, needed) and batch["packed"].shape == (3, 18)
+    assert tokens[:2] == [needed, needed]
     parts[1]["completion_mask"][0, 5] = 0
-    assert not any("tree" in batch for batch in shares.pack_step(parts)[0])
+    assert not any("packed" in batch for batch in shares.pack_step(parts)[0])
 
 
 def test_short_rows_share_a_micro_batch_up_to_the_tokens_of_the_largest_of_trl(accelerator):
@@ -88,7 +94,7 @@ def test_micro_batches_that_keep_their_rows_are_cut_to_their_own_width(accelerat
     batches, logged = packer(accelerator, keeps_rows=True).pack([one, other])
     assert [sorted(batch["advantages"].tolist()) for batch in batches] == [[1.0, 2.0], [3.0, 4.0]]
     assert [batch["completion_ids"].size(1) for batch in batches] == [3, 9]
-    needed, computed = 19 + 2 * PROMPT, 2 * 5 + 2 * 11
+    needed, computed = 19 - 4 + 2 * PROMPT, 2 * 5 + 2 * 11
     assert logged == {
         "rows_computed": 4, "tokens_needed": needed, "tokens_computed": computed, "tokens_padded": 4 * 11, "tokens_skipped": 0,
         "padding": computed / needed,
@@ -119,7 +125,7 @@ def test_only_the_chosen_rows_are_forwarded_and_the_others_get_nan():
     assert sorted(sum(seen, [])) == [0, 9, 12] and max(map(len, seen)) <= 2
     assert logps.dtype == torch.float64 and entropies is None
     assert torch.equal(logps[[0, 3, 4]], ids[[0, 3, 4], 1:].double()) and logps[[1, 2]].isnan().all()
-    assert counts == [9, 9, 15, 6]  # needed, computed, of TRL, and skipped
+    assert counts == [6, 9, 15, 6]  # needed, computed, of TRL, and skipped
 
 
 lengths = st.lists(st.tuples(st.integers(1, 6), st.integers(1, 9)), min_size=1, max_size=12)
@@ -151,7 +157,7 @@ def test_each_token_gets_what_the_model_says_of_it_and_padding_gets_0(lengths, b
     rows = [*range(len(lengths))]
     (logps, entropies, _), counts = score_rows(score, {**batch, "batch_size": batch_size}, rows, multiple)
     assert torch.equal(logps, ids[:, prompt:].double()) and torch.equal(entropies, ids[:, prompt:] * 2.0)
-    assert counts == [mask.sum(), sum(computed), mask.numel(), 0] and counts[1] <= counts[2]
+    assert counts == [mask.sum() - len(mask), sum(computed), mask.numel(), 0] and counts[1] <= counts[2]
     assert len(computed) <= math.ceil(len(lengths) / batch_size)  # no more passes than TRL
 
 

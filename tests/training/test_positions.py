@@ -8,7 +8,7 @@ from peft import LoraConfig, PrefixTuningConfig, PromptTuningConfig, get_peft_mo
 
 from helpers.architectures import build_model
 from helpers.vision_models import llava
-from trl_grpo_rewards.training.trees import count_positions, find_limit, takes_positions
+from trl_grpo_rewards.training.positions import count_positions, find_limit, takes_positions
 
 
 def build(name):
@@ -18,7 +18,7 @@ def build(name):
 @pytest.mark.parametrize("name, limit", [("dense", math.inf), ("llama, dynamic", 18), ("phi3, longrope", 18)])
 def test_a_model_computes_the_same_without_the_padding_before_a_prompt(name, limit):
     model = build(name).eval()
-    assert takes_positions(model) and find_limit(model) == limit
+    assert takes_positions(model, has_images=True) and find_limit(model) == limit
     padded = torch.tensor([[0] * 17 + [5, 7, 9], [0] * 16 + [6, 5, 7, 9]])
     with torch.no_grad():
         mask = (padded > 0).long()
@@ -30,17 +30,17 @@ def test_a_model_computes_the_same_without_the_padding_before_a_prompt(name, lim
 
 @pytest.mark.parametrize("name", ["gpt2", "opt", "bloom", "mamba", "recurrent_gemma", "deepseek_v4"])
 def test_models_that_cannot_be_told_keep_their_padding(name):
-    assert not takes_positions(build(name))
+    assert not takes_positions(build(name), has_images=True)
 
 
 @pytest.mark.parametrize("name", ["gpt_neox", "gemma3_text", "bamba", "falcon_h1", "lfm2", "qwen3_5_text"])
 def test_models_with_rotation_are_told_also_if_they_have_states_without_padding(name):
-    assert takes_positions(build(name)) and find_limit(build(name)) == math.inf
+    assert takes_positions(build(name), has_images=True) and find_limit(build(name)) == math.inf
 
 
 def test_models_with_images_or_virtual_tokens_keep_their_padding():
-    assert not takes_positions(llava()[0])
-    assert takes_positions(get_peft_model(build("dense"), LoraConfig(r=1, target_modules=["q_proj"])))
+    assert not takes_positions(llava()[0], has_images=True)
+    assert takes_positions(get_peft_model(build("dense"), LoraConfig(r=1, target_modules=["q_proj"])), has_images=True)
     for config_class in (PromptTuningConfig, PrefixTuningConfig):
         model = get_peft_model(build("phi3, longrope"), config_class(task_type="CAUSAL_LM", num_virtual_tokens=4))
-        assert not takes_positions(model) and find_limit(model) == 18 - 4
+        assert not takes_positions(model, has_images=True) and find_limit(model) == 18 - 4

@@ -4,9 +4,9 @@ import logging
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -15,43 +15,30 @@ from accelerate.utils import DistributedType, gather_object
 from torch import Tensor, nn
 from torch.nn import functional
 
-from . import trees
 from .config import ROW_MEANS, FilteredGRPOConfig, list_obstacles
+from .passes import LOGPS_ARGUMENTS, Logps, Pass, Sharing, plan_passes, score_packed, score_padded
+from .paths import Path, count_different, list_groups
 from .placement import Size, compute_pack_span, spread_groups
+from .positions import Positioned, count_positions, find_limit, takes_positions
 from .rows import (
     BOTH_WIDE,
     IMAGE_COUNTS,
     IMAGES,
     TensorBatch,
     TensorRow,
-    count_loss_tokens,
     count_rows,
-    count_tokens,
     has_images,
     silence,
     stack,
     unstack,
 )
-from .trl_members import replace_members, utils
+from .sharing import find_sharing
+from .trl_members import replace_members
 
 
 logger = logging.getLogger(__name__)
 SEPARATE = "The run is correct but slower: the prompt of a group is computed for each of its completions, because {}."
-Logps: TypeAlias = tuple[Tensor, Tensor | None, Tensor | None]  # of tokens, their entropies, load-balancing loss
-# Arguments of TRL's `_get_per_token_logps_and_entropies` after the model, which Unsloth passes by position.
-LOGPS_ARGUMENTS = ("input_ids", "attention_mask", "logits_to_keep", "batch_size", "compute_entropy")
 REPLICATED = {DistributedType.NO, DistributedType.MULTI_CPU, DistributedType.MULTI_GPU}  # one rank can run alone
-TRIED_ROWS = 4  # number of rows with which a run tries whether they can share tokens
-MOST = 1e-4  # difference of a log-probability if rows share tokens; 28 families differ by at most 2e-6 in float32
-# A larger difference may be rounding, which is measured with these columns of padding on each side.
-PADDINGS = (1, 3, 8, 16)
-# Largest ratio of a difference to what the paddings change: in the mean of all tokens, and of a single token. In bf16, the mean
-# ratio of 140 layouts without a fault was at most 1.5. With positions that are off by one, it was at least 2.1.
-MOST_OF_NOISE = 1.8, 5.0
-MOST_NOISE = (
-    0.005,
-    0.2,
-)  # mean difference between paddings that is rounding: of tensor cores in float32, and of 16 bits
 # What is counted, once for every pass: the different tokens of live rows, the tokens that are computed (with padding),
 # the tokens of TRL's batches (every row is as wide as the longest one), and those of dead rows in TRL's batches.
 TOKENS = ("needed", "computed", "padded", "skipped")
@@ -75,24 +62,23 @@ class Packer:
     keeps_rows: bool = False  # each micro-batch has TRL's rows, and only its padding is cut
     keeps_positions: bool = False  # prompts keep their padding, because the model cannot be told positions
     limit: float = math.inf  # completions keep their padding in batches with at least as many columns
-    sharing: trees.Sharing | None = None  # how rows share what they have in common, unless they cannot
-    tried: int = 0  # how often it was tried whether they can
+    sharing: Sharing | None = None  # how rows share what they have in common, unless they cannot
     scored: Any = 0  # numbers of tokens without gradient since the last `pack`
 
     def stack(self, rows: list[TensorRow]) -> TensorBatch:
         return stack(rows, self.pad_token_id, self.args.pad_to_multiple_of)
 
-    def build(self, rows: list[TensorRow], one: trees.Pass | None = None) -> TensorBatch:
-        """Return the micro-batch of these rows, with positions of tokens, and with the tree of a pass."""
+    def build(self, rows: list[TensorRow], one: Pass | None = None) -> TensorBatch:
+        """Return the micro-batch of these rows, with positions of tokens, or with rows that share tokens."""
         batch = self.stack(rows)
         batch.pop("live", None)
         completion, device = batch["completion_ids"].size(1), batch["completion_ids"].device
         if widths := batch.pop("prompt_width", None):
             prompt = batch["prompt_ids"].size(1)
-            firsts = torch.tensor(widths, device=device) - prompt
-            batch["position_ids"] = trees.count_positions(prompt + completion, firsts)
-        if tree := one and one.build(completion, device):
-            batch["tree"] = tree
+            firsts = torch.tensor(widths) - prompt
+            batch["position_ids"] = count_positions(prompt + completion, firsts).to(device, non_blocking=True)
+        if packed := one and one.build(completion, device):
+            batch["packed"] = packed
         return batch
 
     def unstack(self, batch: TensorBatch) -> list[TensorRow]:
@@ -102,15 +88,6 @@ class Packer:
         """Return whether rotary embeddings depend on the width of these rows."""
         widths = [row.get("prompt_width", len(row["prompt_ids"])) + len(row["completion_ids"]) for row in rows]
         return bool(max(widths) >= self.limit)
-
-    def read(self, rows: list[TensorRow]) -> list[trees.Path] | None:
-        """Return rows without their padding, or None if one has an image or a hole."""
-        if not rows or has_images(rows):
-            return None if rows else []
-        batch = self.stack(rows)
-        prompt = batch["prompt_ids"].size(1)
-        firsts = [own - prompt for own in batch.get("prompt_width", [prompt] * len(rows))]
-        return trees.read_paths(join_parts(batch, "ids"), join_parts(batch, "mask"), prompt, firsts)
 
     def measure_row(self, row: TensorRow) -> Size:
         step = self.args.pad_to_multiple_of or 1
@@ -126,9 +103,9 @@ class Packer:
             batch |= {f"prompt_{name}": value[:, :prompt], f"completion_{name}": value[:, prompt:]}
         every = self.unstack(batch)
         own = [every[row] for row in rows]
-        paths, sharing = self.read(own), None if self.is_wide(every) else self.sharing
+        paths, sharing = read_paths(own), None if self.is_wide(every) else self.sharing
         limits = math.ceil(len(rows) / batch_size), batch_size if has_images(every) else max(1, len(rows))
-        plan = trees.plan_passes([*map(self.measure_row, own)], paths, sharing, batch_size * width, *limits)
+        plan = plan_passes([*map(self.measure_row, own)], paths, sharing, batch_size * width, *limits)
         outputs: list[Tensor] = []
         for one in [*plan, *[None] * count_missing(len(plan), self.accelerator.distributed_type)]:
             part = [rows[place] for place in one.rows] if one else rows[:1] or [0]
@@ -138,64 +115,15 @@ class Packer:
             for whole, each in zip(outputs, found, strict=True) if one else ():
                 whole[part, : each.size(1)] = each[:, :completion]
         outputs = outputs or [make_result(torch.zeros((), device=ids.device), rows, count, completion)]
-        needed = sum(map(count_tokens, own)) if paths is None else trees.count_different(paths)
+        needed = count_needed(own, paths)
         counts = needed, sum(one.tokens for one in plan), count * width, (count - len(rows)) * width
         self.scored = self.scored + np.array(counts)
         return outputs[0], outputs[1] if len(outputs) > 1 else None, None
-
-    def check_sharing(
-        self, score: Callable[..., Logps], model: nn.Module, prompts: list[list[int]], ids: list[list[int]], size: int
-    ) -> None:
-        """Try whether the longest rows of a group can share tokens: once, and when rows first exceed a window."""
-        if self.sharing is None:
-            return
-        lengths = measure_rows(prompts, ids, math.inf if self.sharing.has_blocks else trees.LONGEST)
-        rows = choose_rows(lengths, size)
-        longest = max(gather_object([max(lengths)]))
-        tried = 1 + sum(longest > window for window in self.sharing.windows.values() if window)
-        widest = longest + 2 * max(PADDINGS)  # embeddings may keep what they computed for wider rows
-        if tried > self.tried and longest and widest < self.limit:
-            self.tried = tried
-            own = [prompts[row] for row in rows], [ids[row] for row in rows]
-            faults = [*filter(None, gather_object([self.compare(score, model, *own)]))]
-            if faults:
-                self.stop_sharing(faults[0])
 
     def stop_sharing(self, reason: str) -> None:
         self.sharing = None
         if self.accelerator.is_main_process:
             logger.warning(SEPARATE.format(reason))
-
-    def compare(
-        self, score: Callable[..., Logps], model: nn.Module, prompts: list[list[int]], completions: list[list[int]]
-    ) -> str:
-        """Return what differs if rows share tokens, or nothing."""
-        sharing = self.sharing and self.sharing._replace(even=math.inf, keeps_scores=False)
-        size = self.args.per_device_train_batch_size
-        was_training, columns = model.training, max(1, *map(len, completions))
-        device = next(model.parameters()).device
-        model.eval()
-        try:
-            parts = [
-                utils.pad([torch.tensor(row, dtype=torch.long, device=device) for row in own], -1, side)
-                for own, side in ((prompts, "left"), (completions, "right"))
-            ]
-            ids = torch.cat(parts, 1)
-            own = ids.clamp(min=0), (ids >= 0).long(), columns
-            batch = dict(zip(LOGPS_ARGUMENTS, (*own, max(2, size)), strict=False))
-            with torch.no_grad():
-                layouts = []
-                for more in (0, *PADDINGS):
-                    wide = *(functional.pad(one, (more, more)) for one in own[:2]), columns + more
-                    layouts.append(score(model, *wide, batch_size=size)[0][:, :columns])
-                shared, *_ = replace(self, sharing=sharing).score(score, model, batch, [*range(len(ids))])
-            is_token = own[1][:, -columns:].bool()
-            is_rounded = self.accelerator.mixed_precision != "no" or next(model.parameters()).dtype.itemsize < 4
-            return find_difference(shared[is_token], torch.stack(layouts)[:, is_token], MOST_NOISE[is_rounded])
-        except Exception as error:  # of any code of a model
-            return f"rows cannot share it: {type(error).__name__}: {error}"
-        finally:
-            model.train(was_training)
 
     def pack(self, parts: list[TensorBatch]) -> tuple[list[TensorBatch], dict[str, float]]:
         """Return the micro-batches of a generation, and what is logged of it as `groups/...`."""
@@ -218,29 +146,29 @@ class Packer:
     def pack_step(self, parts: list[TensorBatch]) -> tuple[list[TensorBatch], int, list[int]]:
         """Return the live rows of a step in few micro-batches, the rows that all ranks compute, and own [`TOKENS`]."""
         rows = [row for part in parts for row in self.unstack(part)]
-        filler = silence(min(rows, key=count_tokens))
+        filler = silence(min(rows, key=lambda row: row["facts"].tokens))
         # The shortest row with an image. If no row has an image, it is the shortest row.
         with_image = silence(min(rows, key=lambda row: (not row.get("num_images"), self.measure_row(row).total)))
         live = [row for row in rows if row["live"]]
-        paths, budget = self.read(live), max(map(count_padded_tokens, parts))
-        needed = sum(map(count_tokens, live)) if paths is None else trees.count_different(paths)
+        paths, budget = read_paths(live), max(map(count_padded_tokens, parts))
+        needed = count_needed(live, paths)
         facts = budget, needed, paths is None, self.is_wide(rows), has_images(live), has_images(rows)
         of_all = zip(*gather_object([facts]), strict=True)
         budgets, all_needed, are_whole, are_wide, has_live_images, has_any_images = of_all
         sharing = None if any(are_whole + are_wide) else self.sharing
         # The padding of another rank would change positions, but not those of models with images.
-        stays = self.keeps_rows or any(are_wide) or self.keeps_positions and not any(has_any_images)
+        stays = self.keeps_rows or any(are_wide) or self.keeps_positions and not (sharing or any(has_any_images))
         groups, weights = [[place] for place in range(len(live))], [self.measure_row(row).total for row in live]
         if sharing and paths:  # single rows would leave what they share
-            groups = trees.list_groups(paths, sum(all_needed) / len(all_needed))
-            weights = [trees.count_different(paths[place] for place in group) for group in groups]
+            groups = list_groups(paths, sum(all_needed) / len(all_needed))
+            weights = [count_different(paths[place] for place in group) for group in groups]
         if not stays:
             live = spread_groups([[live[place] for place in group] for group in groups], weights, self.accelerator)
-            paths = self.read(live)  # in another order, and with rows of other ranks
+            paths = read_paths(live)  # in another order, and with rows of other ranks
         max_rows = count_rows(parts[0]) if any(has_any_images) else max(1, len(live))
-        plan = trees.plan_passes([*map(self.measure_row, live)], paths, sharing, max(budgets), len(parts), max_rows)
+        plan = plan_passes([*map(self.measure_row, live)], paths, sharing, max(budgets), len(parts), max_rows)
         members = [[live[place] for place in one.rows] for one in plan]
-        tokens = [sum(map(count_loss_tokens, rows)) for rows in members]
+        tokens = [sum(row["facts"].loss_tokens for row in rows) for rows in members]
         gathered = gather_object([([*map(len, members)], tokens)])
         planned = [rows for rows, _ in gathered]  # for each rank, the rows of its micro-batches
         loud = max(map(len, planned))
@@ -289,46 +217,10 @@ class Packer:
                 batch["num_items_in_batch"] = (items if items.device.type == "mps" else items.double()) * scale
 
 
-def measure_rows(prompts: list[list[int]], ids: list[list[int]], most: float) -> list[int]:
-    """Return the number of tokens of each row, or 0 for rows that are too long to share any."""
-    lengths = [len(prompt) + len(own) for prompt, own in zip(prompts, ids, strict=True)]
-    return [length if length <= most else 0 for length in lengths]
-
-
-def choose_rows(lengths: list[int], size: int) -> list[int]:
-    """Return the longest rows of the group, of `size` rows, that has the longest row of all. Every rank needs one."""
-    start = lengths.index(max(lengths)) // size * size
-    rows = sorted(range(len(lengths))[start : start + size], key=lengths.__getitem__)[-TRIED_ROWS:]
-    return [row for row in rows if lengths[row]] or rows[:1]
-
-
-def find_difference(shared: Tensor, layouts: Tensor, most_noise: float) -> str:
-    """
-    Return how log-probabilities of tokens (T,) differ from those in other layouts (L, T), or nothing if it is rounding.
-
-    The mean of the layouts is compared, since it is rounded least.
-    """
-    if not len(shared):
-        return ""
-    mean = layouts.double().mean(0)
-    noise = (layouts - mean).abs()
-    difference = (shared - mean).abs()
-    if difference.max() <= MOST:
-        return ""
-    times, times_of_one = MOST_OF_NOISE
-    is_usual = difference.mean() <= times * noise.mean() and difference.max() <= times_of_one * noise.max()
-    if is_usual and noise.mean() <= most_noise:
-        return ""
-    means = (
-        f"{difference.mean():.1g} on average if rows share it, and by {noise.mean():.1g} if only the padding changes"
-    )
-    return f"log-probabilities differ by {means}"
-
-
 def build_packer(trainer: Any, zero_variance: str, has_aux_loss: bool) -> Packer:
     """Return the packer of a trainer, given what happens to dead groups."""
     obstacles = list_obstacles(trainer.args, has_aux_loss) if zero_variance == "keep" else []
-    sharing = trees.find_sharing(trainer.model, trainer.args.pad_to_multiple_of)
+    sharing = find_sharing(trainer.model, trainer.accelerator, trainer.args.pad_to_multiple_of)
     if has_aux_loss:
         sharing = "the load-balancing loss of a mixture of experts counts each token of a row"
     if trainer.args.neftune_noise_alpha:
@@ -344,21 +236,35 @@ def build_packer(trainer: Any, zero_variance: str, has_aux_loss: bool) -> Packer
         is_drop=zero_variance == "drop",
         has_mean=has_aux_loss or trainer.args.entropy_coef != 0,
         keeps_rows=any(obstacle.is_of_micro_batch for obstacle in obstacles),
-        keeps_positions=not trees.takes_positions(trainer.model),
-        limit=trees.find_limit(trainer.model),
-        sharing=sharing if isinstance(sharing, trees.Sharing) else None,
+        keeps_positions=not takes_positions(trainer.model, has_images=True),
+        limit=find_limit(trainer.model),
+        sharing=sharing if isinstance(sharing, Sharing) else None,
     )
 
 
 def run_pass(score: Callable[..., Logps], model: nn.Module, batch: TensorBatch, has_entropy: bool) -> Logps:
-    if "tree" in batch:
-        shared: Logps = trees.score_tree(score, model, batch["tree"], has_entropy)
+    if "packed" in batch:
+        shared: Logps = score_packed(score, model, batch["packed"], has_entropy)
         return shared
     ids, mask = join_parts(batch, "ids"), join_parts(batch, "mask")
     positions = {name: value for name, value in batch.items() if name == "position_ids"}
     others = {name: value for name, value in batch.items() if name in {*BOTH_WIDE, *IMAGES, *IMAGE_COUNTS}}
     own = {"batch_size": len(ids), "compute_entropy": has_entropy, **others}  # by name: TRL 1.14 takes no other way
-    return score(trees.Positioned(model, **positions), ids, mask, batch["completion_ids"].size(1), **own)
+    said: Logps = score_padded(
+        score, Positioned(model, **positions), ids, mask, batch["completion_ids"].size(1), **own
+    )
+    return said
+
+
+def read_paths(rows: list[TensorRow]) -> list[Path] | None:
+    """Return rows without their padding, or None if one has an image or a masked token between others."""
+    paths = [row["facts"].path for row in rows]
+    return None if None in paths else paths
+
+
+def count_needed(rows: list[TensorRow], paths: list[Path] | None) -> int:
+    """Return the number of tokens of rows that must be computed."""
+    return sum(row["facts"].tokens for row in rows) if paths is None else count_different(paths)
 
 
 def join_parts(batch: TensorBatch, name: str) -> Tensor:
@@ -383,7 +289,7 @@ def count_padded_tokens(batch: TensorBatch) -> int:
 
 
 def count_computed_tokens(batch: TensorBatch) -> int:
-    tokens: int = batch["tree"].tokens.numel() if "tree" in batch else count_padded_tokens(batch)
+    tokens: int = batch["packed"].tokens.numel() if "packed" in batch else count_padded_tokens(batch)
     return tokens
 
 

@@ -1,11 +1,12 @@
 """TRL's training batch of tensors, split into rows, dicts of one completion without its padding, and stacked again."""
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from .paths import Path, read_path
 from .trl_members import utils
 
 
@@ -66,25 +67,57 @@ def unstack(batch: TensorBatch, keeps_positions: bool = False, limit: float = ma
             f"with the key and your version of TRL."
         )
     batch = {key: value for key, value in split_images(batch).items() if value is not None}
+    facts = read_facts(batch)
     prompt, width = batch["prompt_ids"].size(1), batch["completion_ids"].size(1)
-    widths = count_columns(batch["prompt_mask"].flip(1)).tolist()
-    starts = [0 if keeps_positions else prompt - max(1, own) for own in widths]
-    is_wide = max(batch.get("prompt_width", [prompt])) + width >= limit
-    lengths = [width] * len(widths) if is_wide else count_columns(batch["completion_mask"]).tolist()
-    images = batch.get("num_images", [0] * len(lengths))
+    widths = batch.get("prompt_width", [prompt])
+    is_wide = max(widths) + width >= limit
+    images = batch.get("num_images", [0] * len(facts))
     rows = []
     if not keeps_positions:
-        batch.setdefault("prompt_width", [prompt] * len(lengths))
-    for index, (start, length, count) in enumerate(zip(starts, lengths, images, strict=True)):
+        batch.setdefault("prompt_width", [prompt] * len(facts))
+    for index, (own, count) in enumerate(zip(facts, images, strict=True)):
+        start = 0 if keeps_positions else prompt - max(1, own.prompt)
+        length = width if is_wide else own.completion
         if not length:  # a masked completion keeps its tokens if it has images, since some may stand for an image
             length = width if count else 1
-        rows.append({key: slice_value(key, value, index, start, prompt, length) for key, value in batch.items()})
+        row = {key: slice_value(key, value, index, start, prompt, length) for key, value in batch.items()}
+        rows.append({**row, "facts": own})
     return rows
 
 
-def count_columns(mask: Tensor) -> Tensor:
-    """Return the number of columns up to the last one of each row that is not masked. A subclass may mask others."""
-    return mask.flip(1).cumsum(1).bool().sum(1)
+class Facts(NamedTuple):
+    """What is known of a row on the host."""
+
+    prompt: int  # number of columns up to the first that is not masked
+    completion: int  # number of columns up to the last one that is not masked
+    tokens: int  # that are not masked
+    loss_tokens: int
+    path: Path | None  # None if the row has an image or a masked token between others
+
+
+def read_facts(batch: TensorBatch) -> list[Facts]:
+    """Return the facts about each row, for which the host waits once."""
+    prompt, mask = batch["prompt_ids"].size(1), batch["completion_mask"]
+    wide = [torch.cat([batch[f"prompt_{name}"], batch[f"completion_{name}"]], 1).long() for name in ("ids", "mask")]
+    counted = torch.cat([*wide, (mask * batch.get("tool_mask", 1)).sum(1, keepdim=True).long()], 1).tolist()
+    columns, facts = wide[0].size(1), []
+    is_text = not batch.keys() & {*BOTH_WIDE, "pixel_values"}
+    for index, row in enumerate(counted):
+        ids, real = row[:columns], row[columns : 2 * columns]
+        before, after = real[:prompt], real[prompt:]
+        width = batch.get("prompt_width", [prompt] * len(counted))[
+            index
+        ]  # that of TRL, in which positions are counted
+        facts.append(
+            Facts(
+                prompt - before.index(1) if 1 in before else 0,
+                len(after) - after[::-1].index(1) if 1 in after else 0,
+                sum(real),
+                row[-1],
+                read_path(ids, real, prompt, width - prompt) if is_text else None,
+            )
+        )
+    return facts
 
 
 def slice_value(key: str, value: Any, index: int, start: int, prompt: int, length: int) -> Any:
@@ -104,7 +137,7 @@ def slice_value(key: str, value: Any, index: int, start: int, prompt: int, lengt
 
 def stack(rows: list[TensorRow], pad_token_id: int, multiple: int | None = None) -> TensorBatch:
     """Stack rows into a batch as wide as the longest prompt and the longest completion, or the next multiple."""
-    keys = dict.fromkeys(key for row in rows for key in row)
+    keys = dict.fromkeys(key for row in rows for key in row if key != "facts")
     if not has_images(rows):
         keys = {key: None for key in keys if key not in IMAGES and key not in IMAGE_COUNTS}
     batch = {key: stack_key(key, rows, pad_token_id, multiple) for key in keys}
@@ -184,12 +217,3 @@ def silence(row: TensorRow) -> TensorRow:
     row = {**row, "advantages": torch.zeros_like(row["advantages"])}
     row["tool_mask"] = torch.zeros_like(row["completion_mask"])  # masks the loss, not the attention
     return row
-
-
-def count_tokens(row: TensorRow) -> int:
-    """Return the number of tokens of a row that are not padding."""
-    return int(row["prompt_mask"].sum() + row["completion_mask"].sum())
-
-
-def count_loss_tokens(row: TensorRow) -> int:
-    return int((row["completion_mask"] * row.get("tool_mask", 1)).sum())

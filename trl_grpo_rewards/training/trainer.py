@@ -20,6 +20,7 @@ from ..expressions import Reward, is_outcome
 from ..faults import find_unused_template
 from ..scores import check_rollout
 from .alarms import Alarm
+from .attention import avoid_cudnn
 from .checkpoints import agree_on_checkpoint, name_metric, resume_order
 from .config import FilteredGRPOConfig, build_rule, check_config, resolve_zero_variance
 from .groups import (
@@ -33,11 +34,13 @@ from .groups import (
     list_completions,
     mark_text,
 )
-from .packing import LOGPS_ARGUMENTS, Logps, MetricMeans, build_packer, pad_gathered
+from .packing import MetricMeans, build_packer, pad_gathered
+from .passes import LOGPS_ARGUMENTS, Logps, cut_outputs, score_packed, score_padded
+from .positions import Positioned
 from .prompts import PLACE_COLUMN, PlacedRows, PromptStream, resample
 from .recording import Recorder, describe_run
 from .rows import TensorBatch
-from .trees import Positioned, score_tree
+from .trial import Trial
 from .trl_members import check_attributes, check_trl, find_changes, replace_members, warn_of_newer_trl
 from .validation import check_arguments, check_functions, find_outcome, unpack_rewards
 
@@ -134,6 +137,9 @@ class FilteredGRPOTrainer(GRPOTrainer):
             order = len(self.train_dataset), args.seed + 1, args.shuffle_dataset
             self._prompts = PromptStream(*order, has_prompts=train_dataset is not None)
         self._packer = build_packer(self, self.zero_variance, has_aux_loss=self.aux_loss_enabled)
+        self._sharing_trial = Trial(self._packer)
+        for each in (self.model, self.ref_model) if self._packs else ():
+            cut_outputs(each)
         self._means = MetricMeans(args.importance_sampling_level == "sequence")
 
     def _resolve(self, changes: dict[str, str]) -> None:
@@ -153,11 +159,13 @@ class FilteredGRPOTrainer(GRPOTrainer):
         if changes != self._changes:  # a method was set on this trainer
             self._resolve(changes)
             self._packer.sharing = None if "passes" in changes else self._packer.sharing
-        return super().train(checkpoint, *args, **kwargs)
+        with avoid_cudnn(self.args):
+            return super().train(checkpoint, *args, **kwargs)
 
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
         self.args = name_metric(self, self._best_metric)  # early stopping asks for it before training, too
-        metrics: dict[str, float] = super().evaluate(*args, **kwargs)
+        with avoid_cudnn(self.args):
+            metrics: dict[str, float] = super().evaluate(*args, **kwargs)
         best = f"eval_{(self.args.metric_for_best_model or '').removeprefix('eval_')}"
         if metrics.get(best, 0) is None:  # nothing was scored
             metrics[best] = math.nan  # the comparison with the best value raises an error for None
@@ -198,7 +206,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self._log_groups(seconds_generation=sampled - start, seconds_scoring=time.perf_counter() - sampled)
         if self._packs:
             plain = super()._get_per_token_logps_and_entropies
-            self._packer.check_sharing(plain, self.model, prompt_ids, ids, self.num_generations)
+            self._sharing_trial.run(plain, self.model, prompt_ids, ids, self.num_generations)
         last_ids, logged = {*self.eos_token_ids, self._tokenizer.pad_token_id}, self._pending_extra_logs
         completions = list_completions(self._rows, prompts, contents, ids, mask, last_ids, logged)
         self._generation = Generation(completions, groups, self.accelerator.process_index)
@@ -241,12 +249,13 @@ class FilteredGRPOTrainer(GRPOTrainer):
     ) -> Logps:
         plain: Callable[..., Logps] = super()._get_per_token_logps_and_entropies
         wide = input_ids, attention_mask, logits_to_keep
-        tree = model.tree if isinstance(model, Positioned) else None
-        if tree is not None and tree.sources.shape == (len(input_ids), logits_to_keep):
-            shared: Logps = score_tree(plain, model, tree, kwargs.get("compute_entropy", False))
+        packed = model.packed if isinstance(model, Positioned) else None
+        if packed is not None and packed.shape == (len(input_ids), logits_to_keep):
+            shared: Logps = score_packed(plain, model, packed, kwargs.get("compute_entropy", False))
             return shared
         if torch.is_grad_enabled() or not self._packs or any(args[2:]) or kwargs.get("compute_aux_loss"):
-            return plain(model, *wide, *args, **kwargs)
+            said: Logps = score_padded(plain, model, *wide, *args, **kwargs)
+            return said
         batch = dict(zip(LOGPS_ARGUMENTS, (*wide, *args), strict=False)) | kwargs
         rows = [*range(len(input_ids))]
         if self._generation is not None and self._removes_dead_rows and "advantages" not in self._changes:
@@ -342,7 +351,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
             return torch.zeros((), device=self.accelerator.device)
         if "position_ids" in inputs:
             told = Positioned(model, position_ids=inputs["position_ids"])
-            model, told.tree = told, inputs.get("tree")  # type: ignore[assignment]
+            model, told.packed = told, inputs.get("packed")  # type: ignore[assignment]
         scale = inputs.get("loss_scale", 1.0)
         means = self._means.weigh(self._metrics["train"], inputs.get("weights"))
         with means, pad_gathered(self.accelerator, inputs.get("most_rows", 0), scale):

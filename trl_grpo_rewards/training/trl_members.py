@@ -47,7 +47,7 @@ ANY = "..."
 ATTRIBUTES = tuple(  # attributes of a `GRPOTrainer` that this package reads or sets
     "_buffered_inputs _logs _metrics _pending_extra_logs _signature_columns _step _tokenizer "
     "aux_loss_enabled control eos_token_ids log_multimodal num_generations num_generations_eval "
-    "reward_func_names reward_funcs reward_weights".split()
+    "ref_model reward_func_names reward_funcs reward_weights".split()
 )
 
 
