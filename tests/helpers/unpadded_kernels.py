@@ -53,6 +53,7 @@ def unpadded_kernels(monkeypatch, kernel=attend):
 
     with monkeypatch.context() as patch:
         kernels = attend_batch, kernel, None, flash._pad_input, flash._unpad_input
+        patch.setattr(flash, "_loaded_implementation", None)  # it keeps the kernels that it had
         patch.setattr(flash, "_lazy_imports", lambda *args, **kwargs: kernels)
         patch.setattr(PreTrainedModel, "_flash_attn_can_dispatch", lambda self, *args, **kwargs: True)
         patch.setattr(varlen, "varlen_attn", attend_of_torch)

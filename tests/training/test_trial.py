@@ -2,7 +2,7 @@
 
 import random
 from contextlib import nullcontext
-from functools import partial
+from functools import partial, wraps
 from types import SimpleNamespace
 
 import pytest
@@ -152,6 +152,7 @@ def with_other_rows(members, length):
 def of_kernel(**changes):
     """FlashAttention that has a fault where rows have more keys than queries."""
 
+    @wraps(attend)  # transformers asks which options it has
     def kernel(q, k, v, cu_seqlens_q, cu_seqlens_k, *lengths, window_size=(-1, -1), **options):
         window = window_size[0] + changes.get("window", 0) * (window_size[0] >= 0 and len(q) < len(k)), 0
         output = attend(q, k, v, cu_seqlens_q, cu_seqlens_k, *lengths, window_size=window, **options)
@@ -161,7 +162,8 @@ def of_kernel(**changes):
         for start, end, first in rows:  # at the upper left, a query sees as many keys as queries
             count = end - start
             ends, one = torch.tensor([0, count], dtype=torch.int32), slice(first, first + count)
-            output[start:end] = attend(q[start:end], k[one], v[one], ends, ends, count, count, **options)
+            own = {"max_seqlen_q": count, "max_seqlen_k": count, "causal": True}
+            output[start:end] = attend(q[start:end], k[one], v[one], ends, ends, **own)
         return output
 
     return kernel
