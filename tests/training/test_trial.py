@@ -21,7 +21,7 @@ from trl_grpo_rewards import FilteredGRPOTrainer
 from trl_grpo_rewards.training import attention, trial
 from trl_grpo_rewards.training.attention import attend_unpadded, chain_rows, let_attend, pad_rows
 from trl_grpo_rewards.training.packing import Packer
-from trl_grpo_rewards.training.passes import Sharing, cut_outputs
+from trl_grpo_rewards.training.passes import Sharing, cut_columns
 from trl_grpo_rewards.training.sharing import find_sharing
 
 
@@ -61,7 +61,7 @@ def compare(
     if isinstance(found, str):
         let_attend(model.config.get_text_config()._attn_implementation)
         sharing = Sharing(pad_rows)
-    cut_outputs(model)
+    cut_columns(model)
     rows = [prompt] * 4, [one, other, [*one[:2], *third], list(other)]
     args = SimpleNamespace(per_device_train_batch_size=1, pad_to_multiple_of=None)
     packer = Packer(ACCELERATOR, args, 0, sharing=sharing._replace(lay_out=lay_out or sharing.lay_out))
@@ -116,7 +116,7 @@ def shift(by):
 def with_masks(change):
     """Rows with masks that are made with other options."""
 
-    class Changed(attention.PaddedRows):
+    class Changed(attention.Rows):
         def add_masks(self, make_mask, **options):
             return super().add_masks(lambda **own: make_mask(**change({**options, **own})), **options)
 
@@ -146,7 +146,9 @@ def with_upper_left(options):
 def with_other_rows(members, length):
     """The second row sees the first one."""
     first, second, *others = members
-    return pad_rows([first, second._replace(shared=first.columns), *others], length)
+    return pad_rows(
+        [first, second._replace(columns=[*first.columns, *second.columns[-second.own :]]), *others], length
+    )
 
 
 def of_kernel(**changes):
@@ -211,8 +213,8 @@ def test_faults_of_kernels_without_padding_are_found(implementation, dtype, monk
 
 
 def test_a_window_that_attention_is_not_told_is_an_error():
-    rows = chain_rows([attention.Member([], 0, 4)], 4).add_masks(None, local_size=3)
-    with pytest.raises(ValueError, match="window of 3 tokens"):
+    rows = chain_rows([attention.Member([0, 1, 2, 3], 4)], 4).add_masks(None, local_size=3)
+    with pytest.raises(ValueError, match="and not to both"):
         rows.attend(attend, *torch.zeros(3, 1, 1, 4, 8))
 
 

@@ -3,174 +3,130 @@
 import inspect
 import logging
 import sys
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import accumulate
 from typing import Any, NamedTuple
 
 import torch
+from accelerate.utils import send_to_device
 from torch import Tensor
 from transformers import AttentionInterface, AttentionMaskInterface, TrainingArguments
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
+from .trl_members import utils
+
 
 logger = logging.getLogger(__name__)
 SIMILAR = 0.75  # a row of a padded call has at least this part of the queries of the longest one
-BLOCK = 128  # rows of FlexAttention have a multiple of this number of tokens, since it compiles for each new shape
 
 
 class Member(NamedTuple):
-    """The columns of a row in a sequence: some that rows before it have, and then its own, which are its queries."""
+    """The columns of a row in a sequence. The last ones are its own. Those before are columns of other rows, too."""
 
-    shared: list[int]
-    start: int
+    columns: list[int]
     own: int
 
     @property
-    def length(self) -> int:
-        return len(self.shared) + self.own
-
-    @property
-    def columns(self) -> list[int]:
-        return [*self.shared, *range(self.start, self.start + self.own)]
-
-
-class Rows(ABC):
-    """Rows of a sequence. The layers of a model are given this object in the place of a mask."""
-
-    @abstractmethod
-    def to(self, device: torch.device) -> "Rows": ...
-
-    @abstractmethod
-    def add_masks(self, make_mask: Callable[..., Any], **options: Any) -> "Rows":
-        """Return these rows for layers whose masks are made with some options."""
-
-    @abstractmethod
-    def attend(self, call: Callable[..., Any], query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Tensor:
-        """Return what attention says of a sequence, (1, tokens, heads, width), from tensors (1, heads, tokens, width)."""
+    def shared(self) -> int:
+        return len(self.columns) - self.own
 
 
 class Call(NamedTuple):
-    """Columns of the sequence for one call of attention, (rows, tokens). Padding is on the right, where no token sees it."""
+    """A call of attention: columns of the sequence (rows, tokens), padded on the right, where no token sees padding."""
 
-    queries: Tensor
+    queries: Tensor | None  # None stands for the sequence as it is
     keys: Tensor
+    lengths: dict[str, Any] = {}  # of rows without padding, all of which are in one
 
 
 @dataclass(frozen=True)
-class PaddedRows(Rows):
-    """Rows in calls of attention for rows of similar lengths that have as many tokens in common."""
+class Rows:
+    """Rows of a sequence. The layers of a model are given this object in the place of a mask."""
 
     calls: list[Call]
-    places: Tensor  # where the outputs of the sequence (tokens,) are among those of all calls
-    masks: list[Any] = field(default_factory=list)
-
-    def to(self, device: torch.device) -> "PaddedRows":
-        calls = [Call(*(move(columns, device) for columns in call)) for call in self.calls]
-        return replace(self, calls=calls, places=move(self.places, device))
-
-    def add_masks(self, make_mask: Callable[..., Any], **options: Any) -> "PaddedRows":
-        masks = []
-        for queries, keys in self.calls:
-            own, every = queries.size(1), keys.size(1)
-            lengths = {"q_length": own, "kv_length": every, "q_offset": every - own, "kv_offset": 0}
-            masks.append(make_mask(**{**options, **lengths, "batch_size": 1, "attention_mask": None}))
-        return replace(self, masks=masks)
-
-    def attend(self, call: Callable[..., Any], query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Tensor:
-        outputs = []
-        for (queries, keys), mask in zip(self.calls, self.masks, strict=True):
-            parts = gather_rows(query, queries), gather_rows(key, keys), gather_rows(value, keys)
-            outputs.append(call(*parts, mask, **options)[0].flatten(0, 1))
-        return torch.cat(outputs).index_select(0, move(self.places, query.device))[None]
-
-
-@dataclass(frozen=True)
-class UnpaddedRows(Rows):
-    """Rows in one call of attention, whose kernel takes the lengths of rows. Queries are the sequence as it is."""
-
-    keys: Tensor  # columns of all rows, one after the other
-    ends: Tensor  # (2, rows + 1): the columns of queries and of keys at which rows end, after 0
-    longest: tuple[int, int]  # row of queries, and of keys
-    kernel: Callable[..., Any] | None = None  # in the place of the model's implementation
+    places: Tensor | None = (
+        None  # where the outputs of the sequence (tokens,) are among those of all calls, if elsewhere
+    )
+    kernel: Callable[..., Any] | None = None  # in the place of the model's implementation of attention
+    masks: tuple[Any, ...] = (None,)
     window: int | None = None
 
-    def to(self, device: torch.device) -> "UnpaddedRows":
-        return replace(self, keys=move(self.keys, device), ends=move(self.ends, device))
+    def to(self, device: torch.device, **options: Any) -> "Rows":
+        calls, places = send_to_device((self.calls, self.places), device, **options)
+        return replace(self, calls=calls, places=places)
 
-    def add_masks(self, make_mask: Callable[..., Any], **options: Any) -> "UnpaddedRows":
-        return replace(self, window=options.get("local_size"))
+    def add_masks(self, make_mask: Callable[..., Any], **options: Any) -> "Rows":
+        """Return these rows for layers whose masks are made with some options."""
+        if self.places is None:  # the kernel has no mask
+            return replace(self, window=options.get("local_size"))
+        options |= {"batch_size": 1, "attention_mask": None, "kv_offset": 0}
+        widths = [(one.keys.size(1), one.queries.size(1)) for one in self.calls if one.queries is not None]
+        masks = (options | {"q_length": own, "kv_length": all, "q_offset": all - own} for all, own in widths)
+        return replace(self, masks=tuple(make_mask(**own) for own in masks))
 
     def attend(self, call: Callable[..., Any], query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Tensor:
-        if options.get("sliding_window") != self.window:
-            raise ValueError(
-                f"a layer has a window of {self.window or options['sliding_window']} tokens in one place only"
-            )
-        own = self.to(query.device)
-        options |= {"cu_seq_lens_q": own.ends[0], "cu_seq_lens_k": own.ends[1]}
-        options |= {"max_length_q": own.longest[0], "max_length_k": own.longest[1]}
-        keys, values = (gather_rows(one, own.keys[None]) for one in (key, value))
-        output: Tensor = (self.kernel or call)(query, keys, values, None, **options)[0]
-        return output
+        """Return what attention says of a sequence, (1, tokens, heads, width), from tensors (1, heads, tokens, width)."""
+        if self.places is None and options.get("sliding_window") != self.window:
+            raise ValueError("the window of a layer is told to its mask or to its kernel, and not to both")
+        outputs = []
+        for (queries, keys, lengths), mask in zip(self.calls, self.masks, strict=True):
+            own = query if queries is None else gather_rows(query, queries)
+            every = own, gather_rows(key, keys), gather_rows(value, keys), mask
+            outputs.append((self.kernel or call)(*every, **options, **lengths)[0].flatten(0, 1))
+        output = torch.cat(outputs)
+        return (output if self.places is None else output.index_select(0, self.places))[None]
 
 
 def gather_rows(sequence: Tensor, columns: Tensor) -> Tensor:
     """Return (rows, heads, tokens, width) of (1, heads, tokens, width), given columns (rows, tokens)."""
-    rows, tokens = columns.shape
-    every = sequence[0].transpose(0, 1).index_select(0, move(columns, sequence.device).flatten())
-    return every.view(rows, tokens, *every.shape[1:]).transpose(1, 2)
+    every = sequence[0].transpose(0, 1).index_select(0, columns.flatten())
+    return every.view(*columns.shape, *every.shape[1:]).transpose(1, 2)
 
 
-def move(tensor: Tensor, device: torch.device) -> Tensor:
-    return tensor.to(device, non_blocking=True)
-
-
-def pad_rows(members: Sequence[Member], tokens: int, *, is_whole: bool = False, multiple: int = 1) -> PaddedRows:
+def pad_rows(members: Sequence[Member], tokens: int, *, is_whole: bool = False) -> Rows:
     """
-    Return the calls for rows of a sequence with so many tokens.
+    Return calls for rows of similar lengths, of a sequence with so many tokens.
 
     If `is_whole`, queries are whole rows, so that a causal mask can be left out. Else they are what no row before has.
     """
     alike: dict[int, list[Member]] = {}
     for member in members:
-        alike.setdefault(0 if is_whole else len(member.shared), []).append(member)
-    calls, places, start = list[Call](), torch.zeros(tokens, dtype=torch.long), 0
+        alike.setdefault(0 if is_whole else member.shared, []).append(member)
+    places = torch.zeros(tokens + 1, dtype=torch.long)  # the last one is that of padding
+    calls, start = list[Call](), 0
     for before, every in sorted(alike.items()):
         for rows in split_by_length(every, before):
-            width = -(-(rows[0].length - before) // multiple) * multiple  # of queries
-            keys = torch.zeros(len(rows), before + width, dtype=torch.long)
-            for place, row in enumerate(rows):
-                columns = torch.tensor(row.columns)
-                keys[place, : row.length] = columns
-                outputs = torch.arange(row.length - row.own, row.length) - before
-                places[columns[-row.own :]] = outputs + start + place * width
-            start += len(rows) * width
-            calls.append(Call(keys[:, before:], keys))
-    return PaddedRows(calls, places)
+            keys = utils.pad([torch.tensor(row.columns) for row in rows], tokens, "right")
+            queries = keys[:, before:]
+            places[queries.flatten()] = torch.arange(start, start + queries.numel())
+            start += queries.numel()
+            calls.append(Call(queries.clamp(max=tokens - 1), keys.clamp(max=tokens - 1)))
+    return Rows(calls, places[:-1])
 
 
 def split_by_length(members: Sequence[Member], before: int) -> Iterator[list[Member]]:
     """Yield rows with similar numbers of tokens after the first ones, the longest rows first."""
-    ordered, start = sorted(members, key=lambda member: -member.length), 0
+    ordered, start = sorted(members, key=lambda member: -len(member.columns)), 0
+    lengths = [len(member.columns) - before for member in ordered]
     for end in range(1, len(ordered) + 1):
-        if end == len(ordered) or ordered[end].length - before < SIMILAR * (ordered[start].length - before):
+        if end == len(ordered) or lengths[end] < SIMILAR * lengths[start]:
             yield ordered[start:end]
             start = end
 
 
-def chain_rows(members: Sequence[Member], tokens: int, kernel: Callable[..., Any] | None = None) -> UnpaddedRows:
-    """Return the call for rows of a sequence with so many tokens. Padding is a row of its own."""
-    filled = members[-1].start + members[-1].own if members else 0
-    every = [*members, *[Member([], filled, tokens - filled)] * (tokens > filled)]
-    counts = [row.own for row in every], [row.length for row in every]
-    ends = torch.tensor([[0, *accumulate(own)] for own in counts], dtype=torch.int32)
-    keys = torch.tensor([column for row in every for column in row.columns])
-    return UnpaddedRows(keys, ends, (max(counts[0]), max(counts[1])), kernel)
+def chain_rows(members: Sequence[Member], tokens: int, kernel: Callable[..., Any] | None = None) -> Rows:
+    """Return one call for all rows of a sequence, of a kernel that is told their lengths."""
+    lengths: dict[str, Any] = {}
+    for name, counts in ("q", [row.own for row in members]), ("k", [len(row.columns) for row in members]):
+        lengths[f"cu_seq_lens_{name}"] = torch.tensor([0, *accumulate(counts)], dtype=torch.int32)
+        lengths[f"max_length_{name}"] = max(counts)
+    keys = torch.tensor([[column for row in members for column in row.columns]])
+    return Rows([Call(None, keys, lengths)], kernel=kernel)
 
 
 ROWS: ContextVar[Rows | None] = ContextVar("rows", default=None)
@@ -207,7 +163,9 @@ def attend(
     if not isinstance(attention_mask, Rows):
         return call(query, key, value, attention_mask, *args, **options)
     options.pop("position_ids", None)  # those of the sequence, in which FlashAttention would look for rows
-    return attention_mask.attend(call, query, key, value, *args, **options), None
+    is_here = attention_mask.calls[0].keys.device == query.device
+    rows = attention_mask if is_here else attention_mask.to(query.device)  # of a model on several devices
+    return rows.attend(call, query, key, value, *args, **options), None
 
 
 def attend_unpadded(query: Tensor, key: Tensor, value: Tensor, mask: None, **options: Any) -> tuple[Tensor, None]:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from .config import ROW_MEANS, FilteredGRPOConfig, list_obstacles
-from .passes import LOGPS_ARGUMENTS, Logps, Pass, Sharing, plan_passes, score_packed, score_padded
+from .passes import LOGPS_ARGUMENTS, Logps, Pass, Sharing, plan_passes, score_packed, score_padded, takes_rows
 from .paths import Path, count_different, list_groups
 from .placement import Size, compute_pack_span, spread_groups
 from .positions import Positioned, count_positions, find_limit, takes_positions
@@ -103,7 +103,7 @@ class Packer:
             batch |= {f"prompt_{name}": value[:, :prompt], f"completion_{name}": value[:, prompt:]}
         every = self.unstack(batch)
         own = [every[row] for row in rows]
-        paths, sharing = read_paths(own), None if self.is_wide(every) else self.sharing
+        paths, sharing = read_paths(own), None if self.is_wide(every) or not takes_rows(model) else self.sharing
         limits = math.ceil(len(rows) / batch_size), batch_size if has_images(every) else max(1, len(rows))
         plan = plan_passes([*map(self.measure_row, own)], paths, sharing, batch_size * width, *limits)
         outputs: list[Tensor] = []

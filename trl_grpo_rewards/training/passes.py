@@ -7,16 +7,15 @@ from contextvars import ContextVar
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
-from weakref import WeakSet
 
 import torch
+from accelerate.utils import send_to_device
 from torch import Tensor, nn
 
-from .attention import ROWS, SIMILAR, Member, Rows, move
+from .attention import ROWS, SIMILAR, Member, Rows
 from .paths import Path, list_shared, measure_passes
 from .placement import PASSES_PER_BUDGET, Size, count_padded, plan_micro_batches, split_in_order
-from .positions import Positioned, find_base
-from .trl_members import utils
+from .positions import find_base
 
 
 Logps: TypeAlias = tuple[Tensor, Tensor | None, Tensor | None]  # of tokens, their entropies, load-balancing loss
@@ -46,10 +45,6 @@ class Packed(NamedTuple):
     shape: tuple[int, int]  # that of this tensor
     rows: Rows
 
-    def to(self, device: torch.device) -> "Packed":
-        tensors: dict[str, Any] = {name: move(getattr(self, name), device) for name in self._fields[:5]}
-        return self._replace(**tensors, rows=self.rows.to(device))
-
 
 class Pass(NamedTuple):
     """Rows that go through the model together."""
@@ -61,30 +56,31 @@ class Pass(NamedTuple):
 
     def build(self, width: int, device: torch.device) -> Packed | None:
         """Return the sequence of rows that share tokens, with log-probabilities of so many completion tokens."""
-        return None if self.sharing is None else pack(self.paths, self.tokens, width, self.sharing).to(device)
+        if self.sharing is None:
+            return None
+        packed: Packed = send_to_device(pack(self.paths, self.tokens, width, self.sharing), device, non_blocking=True)
+        return packed
 
 
 def pack(paths: Sequence[Path], length: int, width: int, sharing: Sharing) -> Packed:
     """Return sorted rows as a sequence of a length, with log-probabilities of so many completion tokens."""
-    tokens, positions, columns = list[int](), list[int](), list[int]()
-    scored, targets, places, members = list[int](), list[int](), list[int](), list[Member]()
+    tokens, positions, columns, members = list[int](), list[int](), list[int](), list[Member]()
+    predicting, predicted, places = list[int](), list[int](), list[int]()
     for row, (path, shared) in enumerate(zip(paths, list_shared(paths), strict=True)):
         own = path.columns - shared
-        if own > 0:
-            members.append(Member(columns[:shared], len(tokens), own))
         columns = [*columns[:shared], *range(len(tokens), len(tokens) + own)]
+        members += [Member(columns, own)] * (own > 0)
         tokens += path.tokens[shared : path.columns]
         positions += range(path.first + shared, path.first + path.columns)
-        scored += columns[path.prompt - 1 :]
-        targets += path.tokens[path.prompt :]
+        predicting += columns[path.prompt - 1 :]
+        predicted += path.tokens[path.prompt :]
         places += range(row * width, row * width + len(path.tokens) - path.prompt)
-    members = members or [Member([], 0, length)]
-    fill = [0] * (length - len(tokens))
-    ids, at, predicting, predicted, cells = (
-        torch.tensor(own, dtype=torch.long) for own in (tokens + fill, positions + fill, scored, targets, places)
-    )
+    if fill := length - len(tokens):  # padding is a row of its own
+        members.append(Member([*range(len(tokens), length)], fill))
+    padded = ([*one, *[0] * fill] for one in (tokens, positions))
+    fields = [torch.tensor(one, dtype=torch.long) for one in (*padded, predicting, predicted, places)]
     rows = sharing.lay_out(members, length)
-    return Packed(ids[None], at[None], predicting, predicted[None], cells, (len(paths), width), rows)
+    return Packed(fields[0][None], fields[1][None], fields[2], fields[3][None], fields[4], (len(paths), width), rows)
 
 
 def plan_passes(
@@ -123,51 +119,52 @@ def find_multiple(sharing: Sharing, max_tokens: int) -> int:
     return math.lcm(step, sharing.multiple)
 
 
-KEPT: ContextVar[Any] = ContextVar("kept", default=None)
-"""The columns whose hidden states the head of a model is given: a slice, or a tensor (columns,)."""
-
-BACKBONES: WeakSet[nn.Module] = WeakSet()
-"""Those whose outputs are cut to [`KEPT`]."""
+KEPT: ContextVar[Tensor | None] = ContextVar("kept", default=None)
+"""The columns that the head of a model is given. On a CPU, TRL's head scores all that it is given."""
 
 
-def cut_outputs(model: nn.Module | None) -> None:
-    """Let the head of a model be given only the columns that are scored. On a CPU, TRL's would compute all columns."""
-    if model is None or not hasattr(utils, "add_fused_lm_head"):
-        return
-    backbone = find_base(model).base_model
-    if backbone not in BACKBONES:
-        BACKBONES.add(backbone)
-        backbone.register_forward_hook(cut_output)
+def cut_columns(model: nn.Module) -> None:
+    """Let a model take rows that share tokens, and give its head only the columns that are scored."""
+    base = find_base(model)
+    if not takes_rows(base):
+        base._takes_rows = True
+        base.register_forward_pre_hook(cut_labels, with_kwargs=True)
+        base.base_model.register_forward_hook(cut_states)
 
 
-def cut_output(backbone: nn.Module, inputs: Any, output: Any) -> Any:
-    kept, states = KEPT.get(), getattr(output, "last_hidden_state", None)
-    if kept is not None and states is not None:
-        is_cut = isinstance(kept, slice)
-        output.last_hidden_state = states[:, kept] if is_cut else states.index_select(1, kept.to(states.device))
+def takes_rows(model: Any) -> bool:
+    return getattr(find_base(model), "_takes_rows", False)
+
+
+def cut_labels(model: nn.Module, args: Any, inputs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    kept = KEPT.get()
+    if kept is not None and inputs.get("labels") is not None:
+        inputs = {**inputs, "labels": inputs["labels"].index_select(1, kept)}
+    return args, inputs
+
+
+def cut_states(backbone: nn.Module, args: Any, output: Any) -> Any:
+    kept = KEPT.get()
+    if kept is not None:
+        states = output.last_hidden_state
+        output.last_hidden_state = states.index_select(1, kept.to(states.device))
     return output
-
-
-def is_cut(model: Any) -> bool:
-    return getattr(find_base(model), "base_model", None) in BACKBONES
 
 
 def score_packed(score: Callable[..., Any], model: Any, packed: Packed, has_entropy: bool) -> Any:
     """Return what a method of TRL says about rows that share tokens, with 0 for padding."""
-    inner = model.func if isinstance(model, Positioned) else model
-    every = torch.ones_like(packed.tokens)
-    count = max(1, packed.columns.numel())
-    found = score(partial(run_packed, inner, packed), packed.tokens, every, count, compute_entropy=has_entropy)
+    every, count = torch.ones_like(packed.tokens), max(1, packed.columns.numel())
+    said = score(partial(run_packed, model, packed), packed.tokens, every, count, compute_entropy=has_entropy)
 
     def place(values: Tensor) -> Tensor:  # connected to the model also if no row has a completion
-        rows, width = packed.shape
-        return values.new_zeros(rows * width).index_copy(0, packed.places, values.flatten()).view(rows, width)
+        flat = values.new_zeros(math.prod(packed.shape))
+        return flat.index_copy(0, packed.places, values.flatten()).view(packed.shape)
 
-    return *(None if one is None else place(one) for one in found[:2]), None
+    return *(None if one is None else place(one) for one in said[:2]), None
 
 
 def run_packed(model: Any, packed: Packed, labels: Tensor, **inputs: Any) -> Any:
-    """Call a model with rows that share tokens. A mask of ones keeps it from looking for rows in positions."""
+    """Call a model with rows that share tokens. Its mask of ones keeps it from looking for rows in positions."""
     inputs |= {"position_ids": packed.positions, "shift_labels": packed.targets}
     with setting(ROWS, packed.rows), setting(KEPT, packed.columns):
         return model(**inputs)
@@ -177,23 +174,9 @@ def score_padded(
     score: Callable[..., Any], model: Any, ids: Tensor, mask: Tensor, keep: int, *args: Any, **options: Any
 ) -> Any:
     """Return what a method of TRL says about padded rows, of which the last columns `keep` are scored."""
-    known = is_cut(model.func if isinstance(model, Positioned) else model)
-    return score(Cut(run_padded, model, keep) if known else model, ids, mask, keep, *args, **options)
-
-
-class Cut(partial[Any]):
-    """A call of a model, with the attributes of the model."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.args[0], name)
-
-
-def run_padded(model: Any, keep: int, labels: Tensor | None = None, fused_lm_head: bool = False, **inputs: Any) -> Any:
-    """Call a model as TRL does, but for the columns that its head is given."""
-    if labels is None or not fused_lm_head:
-        return model(labels=labels, fused_lm_head=fused_lm_head, **inputs)
-    with setting(KEPT, slice(-keep - 1, -1)):
-        return model(shift_labels=labels[:, -keep:], fused_lm_head=True, **inputs)
+    columns = ids.size(1)
+    with setting(KEPT, torch.arange(max(0, columns - keep - 1), columns, device=ids.device)):
+        return score(model, ids, mask, keep, *args, **options)
 
 
 @contextmanager

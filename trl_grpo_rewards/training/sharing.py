@@ -7,10 +7,10 @@ import torch
 from accelerate import Accelerator
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS as MASKS
 
-from .attention import BLOCK, attend_unpadded, chain_rows, has_unpadded_attention, let_attend, pad_rows
+from .attention import attend_unpadded, chain_rows, has_unpadded_attention, let_attend, pad_rows
 from .passes import Layout, Sharing
 from .positions import find_base, takes_positions
-from .trl_members import utils
+from .trl_members import has_fused_head
 
 
 KINDS = (
@@ -44,8 +44,8 @@ def find_obstacle(model: Any, base: Any, config: Any) -> str:
     implementation, has_tower = config._attn_implementation, hasattr(base.config, "vision_config")
     kinds = dict.fromkeys(getattr(config, "layer_types", None) or ())
     adapters = getattr(model, "peft_config", {}).values()
-    if not hasattr(utils, "add_fused_lm_head"):
-        return "trl 1.15 or newer is needed to share it"  # older versions keep the logits of all columns in memory
+    if not has_fused_head():
+        return "trl 1.15 or newer is needed to share it"
     if not takes_positions(model, has_images=False):
         return "the positions of its tokens cannot be given to this model"
     if other := next((kind for kind in kinds if kind not in KINDS), None):
@@ -61,9 +61,8 @@ def find_obstacle(model: Any, base: Any, config: Any) -> str:
 
 def calls_interface(base: Any) -> bool:
     """Return whether the attention of a model is looked up by the name of its implementation."""
-    kinds = (kind for kind in type(base).__mro__ if kind.__module__.startswith("transformers.models."))
-    calls: bool = next(kinds)._can_set_attn_implementation()
-    return calls
+    kinds: Any = (kind for kind in type(base).__mro__ if kind.__module__.startswith("transformers.models."))
+    return bool(next(kinds)._can_set_attn_implementation())
 
 
 def choose_layout(config: Any, accelerator: Accelerator, dtype: torch.dtype) -> Layout:
@@ -71,7 +70,7 @@ def choose_layout(config: Any, accelerator: Accelerator, dtype: torch.dtype) -> 
     if FLASH in config._attn_implementation:
         return chain_rows
     if accelerator.device.type != "cuda" or config._attn_implementation != "sdpa":
-        return partial(pad_rows, multiple=BLOCK if config._attn_implementation == "flex_attention" else 1)
+        return pad_rows
     dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(accelerator.mixed_precision, dtype)
     if dtype in HALF and not getattr(config, "attention_dropout", 0) and has_unpadded_attention():
         return partial(chain_rows, kernel=attend_unpadded)

@@ -35,13 +35,13 @@ from .groups import (
     mark_text,
 )
 from .packing import MetricMeans, build_packer, pad_gathered
-from .passes import LOGPS_ARGUMENTS, Logps, cut_outputs, score_packed, score_padded
+from .passes import LOGPS_ARGUMENTS, Logps, cut_columns, score_packed, score_padded
 from .positions import Positioned
 from .prompts import PLACE_COLUMN, PlacedRows, PromptStream, resample
 from .recording import Recorder, describe_run
 from .rows import TensorBatch
 from .trial import Trial
-from .trl_members import check_attributes, check_trl, find_changes, replace_members, warn_of_newer_trl
+from .trl_members import check_attributes, check_trl, find_changes, has_fused_head, replace_members, warn_of_newer_trl
 from .validation import check_arguments, check_functions, find_outcome, unpack_rewards
 
 
@@ -138,8 +138,9 @@ class FilteredGRPOTrainer(GRPOTrainer):
             self._prompts = PromptStream(*order, has_prompts=train_dataset is not None)
         self._packer = build_packer(self, self.zero_variance, has_aux_loss=self.aux_loss_enabled)
         self._sharing_trial = Trial(self._packer)
-        for each in (self.model, self.ref_model) if self._packs else ():
-            cut_outputs(each)
+        if self._packs and has_fused_head():
+            for each in filter(None, (self.model, self.ref_model)):
+                cut_columns(each)
         self._means = MetricMeans(args.importance_sampling_level == "sequence")
 
     def _resolve(self, changes: dict[str, str]) -> None:
@@ -251,7 +252,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         wide = input_ids, attention_mask, logits_to_keep
         packed = model.packed if isinstance(model, Positioned) else None
         if packed is not None and packed.shape == (len(input_ids), logits_to_keep):
-            shared: Logps = score_packed(plain, model, packed, kwargs.get("compute_entropy", False))
+            shared: Logps = score_packed(plain, model.func, packed, kwargs.get("compute_entropy", False))
             return shared
         if torch.is_grad_enabled() or not self._packs or any(args[2:]) or kwargs.get("compute_aux_loss"):
             said: Logps = score_padded(plain, model, *wide, *args, **kwargs)

@@ -75,6 +75,11 @@ def read_version() -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", version("trl"))[:3]))
 
 
+def has_fused_head() -> bool:
+    """Return whether TRL scores hidden states itself. Before 1.15, it kept the logits of all columns in memory."""
+    return hasattr(utils, "add_fused_lm_head")
+
+
 def check_members(owner: object, names: tuple[str, ...]) -> None:
     """Raise an error if a module, class or object of TRL lacks a member that this package uses."""
     missing = [name for name in names if not hasattr(owner, name)]
