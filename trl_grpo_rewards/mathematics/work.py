@@ -11,7 +11,7 @@ from .values import Operation, Value, list_parts
 MOST_WORK = 24_000  # units of about 2 µs. Of 14,554 verdicts on data, one costs more.
 COSTS = {  # of operations that take less or more time than a function such as a sine
     **{"+": 1, "*": 1, "-": 1, "/": 1, "mixed": 1, "abs": 1, "norm": 1, "floor": 1, "ceil": 1, "max": 1, "min": 1, "mod": 2},
-    **{"^": 30, "root": 20, "factorial": 60, "gamma": 60, "binom": 60, "zeta": 500},
+    **{"^": 30, "root": 20, "factorial": 60, "gamma": 60, "binom": 90, "zeta": 500},
 }  # fmt: skip
 COST_OF_FUNCTIONS = 8
 SERIES = ("sum", "prod")  # operations whose work is not that of their parts

@@ -63,7 +63,7 @@ class ScoredGroups:
 
     @cached_property
     def live(self) -> Tensor:
-        return torch.tensor([kind == "live" for kind in self.kinds], device=self.rewards.device)
+        return torch.tensor([kind == "live" for kind in self.kinds])
 
     @property
     def duplicates(self) -> Tensor:
@@ -175,7 +175,7 @@ class Generation:
         means, is_any = gather(torch.stack([means, advantages.any(1)], 1)).unbind(1)
         for place, mean in enumerate(means.tolist(), start=len(logged) - len(means)):
             logged[place] = mean
-        return replace(self, revived=is_any.view(-1, self.groups.size).any(1))
+        return replace(self, revived=is_any.view(-1, self.groups.size).any(1).cpu())
 
 
 def list_completions(
@@ -240,7 +240,7 @@ def agree_on_images(rows: list[dict], images: list | None) -> bool:
 
 def clear_dead_rows(batch: TensorBatch, generation: Generation, logged: MutableSequence[float]) -> None:
     """Set log-probabilities of dead rows that were not computed to 0, and advantages that TRL has only rounded to others."""
-    dead = ~generation.live[:, None]
+    dead = ~generation.live[:, None].to(batch["advantages"].device)
     for key in ("old_per_token_logps", "ref_per_token_logps"):
         if key in batch:
             batch[key] = batch[key].masked_fill(dead & batch[key].isnan(), 0.0)

@@ -119,7 +119,7 @@ def find_multiple(sharing: Sharing, max_tokens: int) -> int:
     return math.lcm(step, sharing.multiple)
 
 
-KEPT: ContextVar[Tensor | None] = ContextVar("kept", default=None)
+KEPT: ContextVar[Tensor | slice | None] = ContextVar("kept", default=None)
 """The columns that the head of a model is given. On a CPU, TRL's head scores all that it is given."""
 
 
@@ -138,8 +138,8 @@ def takes_rows(model: Any) -> bool:
 
 def cut_labels(model: nn.Module, args: Any, inputs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     kept = KEPT.get()
-    if kept is not None and inputs.get("labels") is not None:
-        inputs = {**inputs, "labels": inputs["labels"].index_select(1, kept)}
+    if isinstance(kept, slice) and inputs.get("labels") is not None:
+        inputs = {**inputs, "labels": inputs["labels"][:, kept]}
     return args, inputs
 
 
@@ -147,7 +147,10 @@ def cut_states(backbone: nn.Module, args: Any, output: Any) -> Any:
     kept = KEPT.get()
     if kept is not None:
         states = output.last_hidden_state
-        output.last_hidden_state = states.index_select(1, kept.to(states.device))
+        if isinstance(kept, slice):
+            output.last_hidden_state = states[:, kept]
+        else:
+            output.last_hidden_state = states.index_select(1, kept.to(states.device))
     return output
 
 
@@ -174,8 +177,7 @@ def score_padded(
     score: Callable[..., Any], model: Any, ids: Tensor, mask: Tensor, keep: int, *args: Any, **options: Any
 ) -> Any:
     """Return what a method of TRL says about padded rows, of which the last columns `keep` are scored."""
-    columns = ids.size(1)
-    with setting(KEPT, torch.arange(max(0, columns - keep - 1), columns, device=ids.device)):
+    with setting(KEPT, slice(-keep - 1, None)):  # counted from the end, since PEFT may put virtual tokens before a row
         return score(model, ids, mask, keep, *args, **options)
 
 

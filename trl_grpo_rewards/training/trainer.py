@@ -231,13 +231,17 @@ class FilteredGRPOTrainer(GRPOTrainer):
             )
         hashes = [hash(tuple(one)) for one in ids]  # hashes of integers are the same in every process
         keys = self.accelerator.gather(torch.tensor(hashes, device=rewards.device))
-        weights = self.reward_weights.to(rewards.device)
-        return build_groups(rewards, keys, size, self.reward_func_names, weights, self._rule)
+        of_host = rewards.cpu(), keys.cpu()  # all that is said of groups needs no other copy from a GPU
+        return build_groups(*of_host, size, self.reward_func_names, self.reward_weights.cpu(), self._rule)
 
     def _recall_rewards(self, calculate: Callable[..., Tensor], *args: Any, **kwargs: Any) -> Tensor:
         """Return the rewards of completions that may be scored already."""
         known = self._generation
-        return calculate(*args, **kwargs) if known is None else known.groups.rewards.flatten(0, 1)
+        return (
+            calculate(*args, **kwargs)
+            if known is None
+            else known.groups.rewards.flatten(0, 1).to(self.accelerator.device)
+        )
 
     def _get_per_token_logps_and_entropies(
         self,
