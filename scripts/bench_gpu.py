@@ -38,7 +38,7 @@ import bench_trainer
 import torch
 import transformers
 import trl
-from bench_trainer import GROUP, Job, Lengths, Meter, Row, keep_quiet, make_model, read_clock, show
+from bench_trainer import GROUP, Job, Lengths, Meter, Row, keep_quiet, make_model, show
 
 from trl_grpo_rewards.training import sharing
 
@@ -53,7 +53,12 @@ SLOW = 0.02
 
 PADDED = "sdpa without cuDNN"
 
-ATTENTION = ["sdpa", PADDED, "flex_attention", *["flash_attention_2"] * (importlib.util.find_spec("flash_attn") is not None)]
+ATTENTION = [
+    "sdpa",
+    PADDED,
+    "flex_attention",
+    *["flash_attention_2"] * (importlib.util.find_spec("flash_attn") is not None),
+]
 
 COLUMNS = {
     "ratio": "update, ours / TRL",
@@ -89,10 +94,12 @@ class Recorded:
     """Lengths of rows that were drawn before, in the place of [`Lengths`]."""
 
     def __init__(self, lengths: Lengths, recorded: list[list[Row]]) -> None:
-        self.cap, self.prompt, self.lengths, self.recorded = lengths.cap, lengths.prompt, lengths, iter(recorded)
+        self.cap, self.lengths = lengths.cap, lengths
+        self.rows, self.recorded = len(recorded[0]), iter(recorded)
 
     def draw(self, rng: random.Random, groups: int) -> list[Row]:
-        return next(self.recorded) if groups * GROUP == 32 else self.lengths.draw(rng, groups)
+        of_a_step = groups * GROUP == self.rows  # else those of the dataset
+        return next(self.recorded) if of_a_step else self.lengths.draw(rng, groups)
 
 
 class Watch(Meter):
@@ -142,7 +149,9 @@ class Watch(Meter):
         names = dict.fromkeys(name for step in self.steps for name in step)
         found: dict[str, Any] = {name: statistics.median(step.get(name, 0.0) for step in timed) for name in names}
         for step in self.steps[WARMUP + TIMED :]:
-            found |= {name: step[name] for name in ("synchronisations", "kernels", "seconds of kernels") if name in step}
+            found |= {
+                name: step[name] for name in ("synchronisations", "kernels", "seconds of kernels") if name in step
+            }
         kinds = ("with", "without")
         found |= {
             name: sum(found.get(f"{name} {kind} gradient", 0.0) for kind in kinds) for name in ("passes", "tokens")
@@ -271,7 +280,9 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--bf16", action=argparse.BooleanOptionalAction, default=GPU)
     parser.add_argument("--attn_implementation", nargs="+", default=ATTENTION if GPU else ["sdpa"])
     parser.add_argument("--lengths", type=Path, help="lengths.json of an earlier run")
-    parser.add_argument("--time_limit", type=float, default=240, help="start nothing that would end after these seconds")
+    parser.add_argument(
+        "--time_limit", type=float, default=240, help="start nothing that would end after these seconds"
+    )
     if (count := torch.cuda.device_count()) > 1:
         parser.error(f"expected one GPU; found {count}. Set CUDA_VISIBLE_DEVICES=0.")
     return parser.parse_args()

@@ -27,13 +27,19 @@ def test_runs_of_both_trainers_are_compared_on_the_same_rows(tmp_path):
 
 @pytest.mark.slow
 def test_the_benchmark_for_a_gpu_writes_its_table_on_a_cpu(tmp_path):
-    options = "--rows 16 --mean 20 --cap 64 --rounds 1 --shapes tiny --prompt 20"
+    options = "--rows 16 --mean 20 --cap 64 --shapes tiny --prompt 20"
     printed = run(tmp_path, "bench_gpu.py", *options.split(), "--output_dir", tmp_path)
     table = (tmp_path / "table.md").read_text()
-    assert table.strip() in printed and table.count("\n| tiny") == 4
+    assert table.strip() in printed and table.count("\n| tiny") == 2
     for case in json.loads((tmp_path / "results.json").read_text())["cases"]:
-        theirs, ours = case["padding with gradient"]
-        assert 1 <= ours < theirs and 0 < case["generation"] < 1
+        (theirs, ours), passes, update = (case[name] for name in ("padding", "passes", "update"))
+        assert 1 <= ours < theirs and 1 <= passes[1] < passes[0] == 4
+        assert case["ratio"] == pytest.approx(update[1] / update[0])
+        low, high, *_ = case["quartiles"][0]
+        assert low <= update[0] <= high
+    lengths = (tmp_path / "lengths.json").read_text()
+    run(tmp_path, "bench_gpu.py", *options.split(), "--output_dir", tmp_path, "--dead", 0, "--lengths", "lengths.json")
+    assert (tmp_path / "lengths.json").read_text() == lengths
 
 
 @pytest.mark.slow

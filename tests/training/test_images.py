@@ -8,7 +8,7 @@ from helpers.marks import slow_except
 from helpers.reward_functions import all_dead
 from helpers.vision_models import LAYOUTS
 from helpers.vision_parts import dataset
-from helpers.vision_training import ROWS, compare, number, train, variety
+from helpers.vision_training import ROWS, compare, gap, number, train, variety
 from trl_grpo_rewards import FilteredGRPOTrainer
 
 
@@ -114,3 +114,14 @@ def test_images_of_dead_rows_alone_leave_vision_a_gradient_of_zero(config, layou
     expected, got = theirs.model.state_dict(), ours.model.state_dict()
     assert difference([got], [expected]) <= 1e-6
     assert max(entry["groups/dead"] for entry in ours.state.log_history if "groups/dead" in entry) >= 0.5
+
+
+@pytest.mark.parametrize("layout", slow_except(["qwen2.5-vl"], LAYOUTS.keys() - {"lfm2-vl"}))  # which has convolutions
+def test_a_model_for_images_that_is_trained_on_text_shares_prompts(config, layout):
+    text = dataset(0).remove_columns("images")
+    expected, theirs = train(Reference, config, layout, text)
+    got, ours = train(FilteredGRPOTrainer, config, layout, text)
+    assert list(ours._logs["completion"]) == list(theirs._logs["completion"])
+    assert gap(got, expected) <= 1e-6
+    logged = ours.state.log_history[0]
+    assert logged["groups/tokens_computed"] == logged["groups/tokens_needed"] and ours._packer.sharing is not None

@@ -12,9 +12,9 @@ from trl_grpo_rewards.training.placement import (
     Move,
     Size,
     compute_pack_span,
-    count_padded,
+    list_orders,
     move_groups,
-    plan_micro_batches,
+    plan_batches,
     plan_moves,
 )
 
@@ -64,6 +64,11 @@ def test_rows_of_one_length_are_spread_with_the_fewest_moves(counts):
     assert len(plan_moves([[1] * count for count in counts])) == needed
 
 
+def count_padded(sizes, places):
+    own = [sizes[place] for place in places]
+    return len(own) * (max(size.prompt for size in own) + max(size.completion for size in own))
+
+
 sizes_of_rows = st.lists(st.builds(Size, st.integers(1, 60), st.integers(1, 200)), min_size=1, max_size=24)
 
 
@@ -71,24 +76,25 @@ sizes_of_rows = st.lists(st.builds(Size, st.integers(1, 60), st.integers(1, 200)
 def test_each_row_is_in_one_micro_batch_and_none_is_larger_than_the_largest_of_trl(sizes, rows):
     widest = max(size.prompt for size in sizes) + max(size.completion for size in sizes)
     parts = -(-len(sizes) // rows)
-    plan = plan_micro_batches(sizes, rows * widest, parts, len(sizes))
-    assert sorted(sum(plan, [])) == [*range(len(sizes))] and all(plan) and len(plan) <= parts
-    costs = [count_padded(sizes, [places]) for places in plan]
+    plan = plan_batches(list_orders(sizes), rows * widest, parts, len(sizes))
+    assert sorted(place for one in plan for place in one.places) == [*range(len(sizes))] and len(plan) <= parts
+    costs = [one.tokens for one in plan]
+    assert costs == [count_padded(sizes, one.places) for one in plan]
     assert max(costs) <= rows * widest and costs == sorted(costs, reverse=True)
     assert sum(costs) <= len(sizes) * widest
 
 
 @given(sizes_of_rows, st.integers(1, 4))
 def test_a_limit_of_rows_holds(sizes, rows):
-    plan = plan_micro_batches(sizes, 10_000, len(sizes), rows)
-    assert max(map(len, plan)) <= rows
+    plan = plan_batches(list_orders(sizes), 10_000, len(sizes), rows)
+    assert max(len(one.places) for one in plan) <= rows
 
 
 @given(sizes_of_rows, st.randoms())
 def test_the_order_of_the_rows_does_not_matter(sizes, random):
     def cost(sizes):
-        plan = plan_micro_batches(sizes, 1000, len(sizes), len(sizes))
-        return count_padded(sizes, plan), len(plan)
+        plan = plan_batches(list_orders(sizes), 1000, len(sizes), len(sizes))
+        return sum(one.tokens for one in plan), len(plan)
 
     assert cost(random.sample(sizes, len(sizes))) == cost(sizes)
 
@@ -101,7 +107,7 @@ def test_long_tailed_rows_are_hardly_padded():
         sizes = [Size(*map(math.ceil, pair)) for pair in pairs]
         widest = max(size.prompt for size in sizes) + max(size.completion for size in sizes)
         needed += sum(size.total for size in sizes)
-        computed += count_padded(sizes, plan_micro_batches(sizes, 2 * widest, 32, 64))
+        computed += sum(one.tokens for one in plan_batches(list_orders(sizes), 2 * widest, 32, 64))
         of_trl += 64 * widest
     assert needed <= computed < 1.1 * needed and of_trl > 2.2 * needed
 

@@ -168,23 +168,36 @@ def attend(
     return rows.attend(call, query, key, value, *args, **options), None
 
 
-def attend_unpadded(query: Tensor, key: Tensor, value: Tensor, mask: None, **options: Any) -> tuple[Tensor, None]:
+def attend_unpadded(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: None,
+    *,
+    cu_seq_lens_q: Tensor,
+    cu_seq_lens_k: Tensor,
+    max_length_q: int,
+    max_length_k: int,
+    scaling: float | None = None,
+    sliding_window: int | None = None,
+    **options: Any,
+) -> tuple[Tensor, None]:
     """The attention of SDPA without padding: torch's own build of FlashAttention."""
     from torch.nn.attention.varlen import varlen_attn
 
     if options.get("dropout") or any(options.get(name) is not None for name in ("softcap", "s_aux", "position_bias")):
         raise ValueError("torch's attention to rows of different lengths has no dropout, softcapping, sinks or biases")
+    own: Any = [one[0].transpose(0, 1) for one in (query, key, value)]
     if torch.is_autocast_enabled(query.device.type):
-        query, key, value = (one.to(torch.get_autocast_dtype(one.device.type)) for one in (query, key, value))
-    window = options.get("sliding_window") or 0
-    lengths: list[Any] = [options[f"{name}_{of}"] for name in ("cu_seq_lens", "max_length") for of in "qk"]
+        own = [one.to(torch.get_autocast_dtype(one.device.type)) for one in own]
     output: Any = varlen_attn(
-        query[0].transpose(0, 1),
-        key[0].transpose(0, 1),
-        value[0].transpose(0, 1),
-        *lengths,
-        scale=options.get("scaling"),
-        window_size=(window - 1, 0),  # tokens before a query: -1 for all
+        *own,
+        cu_seq_lens_q,
+        cu_seq_lens_k,
+        max_length_q,
+        max_length_k,
+        scale=scaling,
+        window_size=((sliding_window or 0) - 1, 0),  # tokens before a query: -1 for all
         enable_gqa=query.size(1) != key.size(1),
     )
     return output[None], None

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
-from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
 import torch
@@ -14,7 +13,7 @@ from torch import Tensor, nn
 
 from .attention import ROWS, SIMILAR, Member, Rows
 from .paths import Path, list_shared, measure_passes
-from .placement import PASSES_PER_BUDGET, Size, count_padded, plan_micro_batches, split_in_order
+from .placement import PASSES_PER_BUDGET, Order, Size, list_orders, plan_batches
 from .positions import find_base
 
 
@@ -93,22 +92,12 @@ def plan_passes(
 ) -> list[Pass]:
     """Split rows into passes, in which they share tokens if they can."""
     if not sharing or not paths:
-        plan = plan_micro_batches(sizes, max_tokens, max_batches, max_rows)
-        return [Pass(places, count_padded(sizes, [places])) for places in plan]
-    order = sorted(range(len(paths)), key=paths.__getitem__)
-    ordered = [paths[place] for place in order]
-    measure = measure_passes(ordered, find_multiple(sharing, max_tokens))
+        return [Pass(*one) for one in plan_batches(list_orders(sizes), max_tokens, max_batches, max_rows)]
+    places = sorted(range(len(paths)), key=paths.__getitem__)
+    order = Order(places, measure_passes([paths[place] for place in places], find_multiple(sharing, max_tokens)))
     most = max_tokens * (SIMILAR if sharing.keeps_scores else 1.0)  # padding of similar rows has scores, too
-    while (
-        len(plan := split_in_order([*range(len(order))], measure, most, len(order), sharing.cost * most)) > max_batches
-    ):
-        most *= 1.125
-    tokens = [next(islice(measure(places[-1] + 1), len(places) - 1, None)) for places in plan]
-    passes = [
-        Pass([order[place] for place in places], count, [ordered[place] for place in places], sharing)
-        for places, count in zip(plan, tokens, strict=True)
-    ]
-    return sorted(passes, key=lambda one: -one.tokens)
+    plan = plan_batches([order], most, max_batches, max_rows, sharing.cost)
+    return [Pass(*one, [paths[place] for place in one.places], sharing) for one in plan]
 
 
 def find_multiple(sharing: Sharing, max_tokens: int) -> int:

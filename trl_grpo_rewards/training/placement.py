@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import torch.distributed as dist
@@ -83,65 +84,75 @@ def copy_row(row: dict, device: Any = None) -> dict:
     }
 
 
-def plan_micro_batches(sizes: list[Size], max_tokens: int, max_batches: int, max_rows: int) -> list[list[int]]:
-    """Split rows into micro-batches with little padding, of at most `max_tokens` if they fit, the largest one first."""
-    cost = max_tokens / PASSES_PER_BUDGET
-    orders = [sorted(range(len(sizes)), key=lambda place: order(sizes[place])) for order in ORDERS]
-    most = len(sizes) * max((size.total for size in sizes), default=0)
+def plan_batches(
+    orders: list["Order"], max_tokens: float, max_batches: int, max_rows: int, share: float = 1 / PASSES_PER_BUDGET
+) -> list["Batch"]:
+    """
+    Split rows into micro-batches of at most `max_tokens` if they fit, in the order that costs least, the largest one first.
+
+    Another micro-batch is worth it if it saves more than a `share` of `max_tokens`, unless there are more than `max_batches`.
+    """
+    cost = share * max_tokens
     while True:
-        plans = [split_in_order(own, partial(measure, sizes, own), max_tokens, max_rows, cost) for own in orders]
-        plan = min(plans, key=lambda plan: count_padded(sizes, plan) + cost * len(plan))
+        _, plan = min((split_in_order(*order, max_tokens, max_rows, cost) for order in orders), key=itemgetter(0))
         if len(plan) <= max_batches:
-            return sorted(plan, key=lambda places: -count_padded(sizes, [places]))
-        if cost <= most:
+            return sorted(plan, key=lambda batch: -batch.tokens)
+        if cost <= sum(batch.tokens for batch in plan):
             cost *= 2
         else:
             max_tokens += max_tokens // 8 + 1
 
 
-# Orders in which rows are split. In the second one, the rows of a group, which share a prompt, are together.
-ORDERS: tuple[Callable[[Size], tuple[int, int]], ...] = (
-    lambda size: (-size.total, size.prompt),
-    lambda size: (-size.prompt, -size.completion),
-    lambda size: (-size.completion, -size.prompt),
-)
+class Batch(NamedTuple):
+    """Rows of a micro-batch."""
+
+    places: list[int]
+    tokens: int  # with padding
 
 
-def count_padded(sizes: list[Size], plan: list[list[int]]) -> int:
-    """Return the number of tokens of micro-batches with these rows, with padding."""
-    return sum([*measure(sizes, places, len(places))][-1] for places in plan)
+class Order(NamedTuple):
+    """Sorted rows, and a function that yields the tokens of the last one, the last two, ... of the first rows."""
+
+    places: list[int]
+    measure: Callable[[int], Iterator[int]]
 
 
-def measure(sizes: list[Size], places: list[int], end: int) -> Iterator[int]:
+def list_orders(sizes: list[Size]) -> list[Order]:
+    """Return orders of padded rows. In the second one, the rows of a group, which share a prompt, are together."""
+    keys: tuple[Callable[[Size], tuple[int, int]], ...] = (
+        lambda size: (-size.total, size.prompt),
+        lambda size: (-size.prompt, -size.completion),
+        lambda size: (-size.completion, -size.prompt),
+    )
+    sorted_places = [sorted(range(len(sizes)), key=lambda place: key(sizes[place])) for key in keys]
+    return [Order(places, partial(measure, [sizes[place] for place in places])) for places in sorted_places]
+
+
+def measure(sizes: list[Size], end: int) -> Iterator[int]:
     """Yield the tokens of micro-batches with the last, the last two, ... of the first rows up to `end`, with padding."""
     prompt = completion = 0
     for start in range(end - 1, -1, -1):
-        prompt = max(prompt, sizes[places[start]].prompt)
-        completion = max(completion, sizes[places[start]].completion)
+        prompt = max(prompt, sizes[start].prompt)
+        completion = max(completion, sizes[start].completion)
         yield (end - start) * (prompt + completion)
 
 
 def split_in_order(
-    places: list[int],
-    measure: Callable[[int], Iterator[int]],
-    max_tokens: float,
-    max_rows: int,
-    cost: float,
-    square: float = 0.0,
-) -> list[list[int]]:
-    """Split sorted rows into the batches that cost least: their tokens, `square` times their squares, and `cost` for each."""
-    best, starts = [0.0], [0]  # for the first rows: their cost, and where the last of their batches starts
+    places: list[int], measure: Callable[[int], Iterator[int]], max_tokens: float, max_rows: int, cost: float
+) -> tuple[float, list[Batch]]:
+    """Split sorted rows into the batches that cost least, their tokens and `cost` for each. Return this cost, and them."""
+    best, last = [0.0], [Batch([], 0)]  # for the first rows: their cost, and the last of their batches
     for end in range(1, len(places) + 1):
-        choices = list[tuple[float, int]]()
+        choices = list[tuple[float, int, int]]()
         for start, tokens in zip(range(end - 1, max(end - max_rows, 0) - 1, -1), measure(end), strict=False):
             if choices and tokens > max_tokens:
                 break
-            choices.append((best[start] + tokens + square * tokens**2 + cost, start))
-        least, start = min(choices)
+            choices.append((best[start] + tokens + cost, start, tokens))
+        least, start, tokens = min(choices)
         best.append(least)
-        starts.append(start)
-    plan, end = list[list[int]](), len(places)
+        last.append(Batch(places[start:end], tokens))
+    plan, end = list[Batch](), len(places)
     while end:
-        plan.append(places[starts[end] : end])
-        end = starts[end]
-    return plan
+        plan.append(last[end])
+        end -= len(last[end].places)
+    return best[-1], plan
