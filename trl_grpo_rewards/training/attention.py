@@ -190,12 +190,10 @@ def attend_unpadded(
     own: Any = [one[0].transpose(0, 1) for one in (query, key, value)]
     if torch.is_autocast_enabled(query.device.type):
         own = [one.to(torch.get_autocast_dtype(one.device.type)) for one in own]
+    lengths: Any = cu_seq_lens_q, cu_seq_lens_k, max_length_q, max_length_k
     output: Any = varlen_attn(
         *own,
-        cu_seq_lens_q,
-        cu_seq_lens_k,
-        max_length_q,
-        max_length_k,
+        *lengths,
         scale=scaling,
         window_size=((sliding_window or 0) - 1, 0),  # tokens before a query: -1 for all
         enable_gqa=query.size(1) != key.size(1),

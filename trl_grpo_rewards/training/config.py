@@ -44,8 +44,7 @@ class FilteredGRPOConfig(GRPOConfig):
         packing (`bool`, *optional*, defaults to `True`):
             Whether passes over the model compute each prompt once, and take rows of similar lengths together, so that few of
             their tokens are padding. This changes the time, and not the gradient. A micro-batch then has as many rows as fit
-            into the tokens of TRL's largest one. Prompts are shared with the attention `"sdpa"`, `"eager"` and
-            `"flex_attention"`. With `False`, micro-batches are those of TRL, which requires `zero_variance="keep"` or `"auto"`.
+            into the tokens of TRL's largest one. With `False`, micro-batches are those of TRL, which requires `zero_variance="keep"` or `"auto"`.
         zero_variance_tolerance (`float`, *optional*, defaults to `1e-6`):
             Largest difference between the rewards of a dead group.
         outcome_reward (`str`, *optional*):
