@@ -121,7 +121,7 @@ def train(folder: Path, run: str) -> None:
     )
     passes = []
     trainer.model.register_forward_pre_hook(
-        lambda model, args, inputs: passes.append("labels" in inputs), with_kwargs=True
+        lambda model, args, inputs: passes.append("fused_lm_head" in inputs), with_kwargs=True
     )
     trainer.train(resume_from_checkpoint=run == "resumed")
     (place / f"passes-{args.process_index}.json").write_text(json.dumps(sum(passes)))  # without those of generation

@@ -157,6 +157,13 @@ def test_sequences_have_few_lengths_on_a_gpu(step, multiple):
     assert sum(one.tokens for one in small) <= 1.13 * sum(count_different(one.paths) for one in small)
 
 
+def test_rows_of_any_length_share_their_prompt():
+    prompt, rng = [*range(4000)], random.Random(0)
+    paths = [Path(0, prompt + rng.choices(range(1000), k=8000), 4000) for _ in range(4)]
+    plan = plan_passes([Size(4000, 8000)] * 4, paths, SHARING, 24_000, 2, 4)
+    assert [len(one.rows) for one in plan] == [2, 2] and all(one.tokens == 4000 + 2 * 7999 for one in plan)
+
+
 def test_scores_of_attention_are_no_more_than_those_of_trl():
     paths = draw(200, 2, random.Random(0))
     sizes, longest = [Size(200, len(path.tokens) - 200) for path in paths], max(len(path.tokens) for path in paths)

@@ -254,3 +254,59 @@ def test_what_rules_out_sharing_is_said_once(config, problems, caplog):
     model.config._attn_implementation = "paged|sdpa"
     trainer = FilteredGRPOTrainer(model, half_dead, args=config(), train_dataset=problems)
     assert trainer._packer.sharing is None and caplog.text.count("attn_implementation='sdpa' shares prompts") == 1
+
+
+def test_activated_adapters_get_whole_rows(config, problems, caplog):
+    from peft import LoraConfig
+
+    adapter = LoraConfig(task_type="CAUSAL_LM", target_modules=["q_proj"], alora_invocation_tokens=[5])
+    trainer = FilteredGRPOTrainer(load_layer(), half_dead, args=config(), train_dataset=problems, peft_config=adapter)
+    assert trainer._packer.sharing is None and "activated LoRA looks for its tokens in whole rows" in caplog.text
+
+
+def test_a_model_that_a_subclass_scores_with_gets_whole_rows(config, problems):
+    """It was not tried whether its rows can share tokens."""
+    seen = []
+
+    class Distilled(FilteredGRPOTrainer):
+        def _generate_and_score_completions(self, inputs):
+            output = super()._generate_and_score_completions(inputs)
+            ids, mask = (
+                torch.cat([output[f"prompt_{name}"], output[f"completion_{name}"]], 1) for name in ("ids", "mask")
+            )
+            with torch.no_grad():
+                logps, *_ = self._get_per_token_logps_and_entropies(
+                    teacher, ids, mask, output["completion_ids"].size(1)
+                )
+            own = output["completion_mask"].bool() & ~logps.isnan()
+            seen.append((logps[own], ids, mask))
+            return output
+
+    teacher = load_layer()
+    utils.add_fused_lm_head(teacher, outputs=("log_probs", "entropy"))
+    trainer = Distilled(load_layer(), half_dead, args=config(max_steps=1), train_dataset=problems)
+    trainer.train()
+    ((logps, ids, mask),) = seen
+    assert len(logps) and torch.isfinite(logps).all() and trainer._packer.sharing is not None
+
+
+def count_trials(monkeypatch, generations):
+    """Return in which generations rows are tried, given prompts and completions of each."""
+    tried = []
+    monkeypatch.setattr(trial, "compare", lambda *args: tried.append(one.generations) or "")
+    packer = SimpleNamespace(sharing=Sharing(pad_rows), limit=torch.inf)
+    one = trial.Trial(packer)
+    for prompts, ids in generations:
+        one.run(None, None, prompts, ids, 2)
+    return tried
+
+
+def test_rows_are_tried_at_first_later_and_when_they_are_twice_as_long(monkeypatch):
+    short, long = ([[5] * 4] * 2, [[6] * 4, [7] * 3]), ([[5] * 4] * 2, [[6] * 12, [7] * 3])
+    assert count_trials(monkeypatch, [short] * 12) == [1, 2, 8]
+    assert count_trials(monkeypatch, [short] * 3 + [long] * 9) == [1, 2, 4, 8]
+
+
+def test_rows_that_share_nothing_do_not_count_as_tried(monkeypatch):
+    apart, same = ([[5] * 4, [6] * 4], [[6], [7]]), ([[5] * 4] * 2, [[6], [7]])
+    assert count_trials(monkeypatch, [apart] * 4 + [same] * 5) == [1, 2, 3, 4, 5, 8]
