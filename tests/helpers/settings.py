@@ -60,7 +60,7 @@ class Setting:
         """The largest relative difference between gradients. TRL computes routers, and the mean of rewards, in float32."""
         is_rounded = self.model == "experts" or "multi_objective_aggregation" in self.options
         if self.model == "qwen3_5_text":
-            return 3e-6  # its states are computed in float32, which some CPUs round to 1.6e-6 and others to less than 1e-6
+            return 3e-6  # its states are computed in float32; one CPU has 1.6e-6
         return (1e-7 if is_rounded else 1e-11) if self.is_exact else 1e-6
 
 

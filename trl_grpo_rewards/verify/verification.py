@@ -87,7 +87,7 @@ def is_unfit(text: str) -> bool:
     """
     Return whether math-verify must not be asked about a text, because it is too long, too large, or no mathematics.
 
-    Stray braces and numbers side by side are no mathematics, either.
+    A text with stray braces, or with two numbers side by side, is not mathematics.
     """
     if len(text) > MAX_CACHED_CHARS or read_braced(f"{{{text}}}") != text or BESIDE.search(spell(text)):
         return True

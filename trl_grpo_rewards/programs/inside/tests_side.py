@@ -258,10 +258,10 @@ class TestsSide(Peer):
         return values
 
     def load(self, names: "list[str]") -> "tuple[Any, dict[str, Any]]":
-        """Let the program load. Return its module and those of its objects that have one of these names."""
+        """Load the program. Return its module, and the objects with these names that it has."""
         loaded = self.request("load", *names)
         if type(loaded) is not tuple or [*map(type, loaded)] != [ProgramModule, dict]:
-            self.stop(failure="the program sent something else than its module and its names")
+            self.stop(failure="the program sent something other than its module and its names")
         module, found = loaded
         for name in found:
             if type(name) is not str or name not in names:
