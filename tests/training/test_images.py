@@ -116,7 +116,10 @@ def test_images_of_dead_rows_alone_leave_vision_a_gradient_of_zero(config, layou
     assert max(entry["groups/dead"] for entry in ours.state.log_history if "groups/dead" in entry) >= 0.5
 
 
-@pytest.mark.parametrize("layout", slow_except(["qwen2.5-vl"], LAYOUTS.keys() - {"lfm2-vl"}))  # which has convolutions
+WITHOUT_STATES = [one for one in LAYOUTS if one != "lfm2-vl"]  # which has convolutions
+
+
+@pytest.mark.parametrize("layout", slow_except(["qwen2.5-vl"], WITHOUT_STATES))
 def test_a_model_for_images_that_is_trained_on_text_shares_prompts(config, layout):
     text = dataset(0).remove_columns("images")
     expected, theirs = train(Reference, config, layout, text)

@@ -108,7 +108,7 @@ def find_multiple(sharing: Sharing, max_tokens: int) -> int:
     return math.lcm(step, sharing.multiple)
 
 
-KEPT: ContextVar[Tensor | slice | None] = ContextVar("kept", default=None)
+SCORED: ContextVar[Tensor | slice | None] = ContextVar("kept", default=None)
 """The columns that the head of a model is given. On a CPU, TRL's head scores all that it is given."""
 
 
@@ -126,14 +126,14 @@ def takes_rows(model: Any) -> bool:
 
 
 def cut_labels(model: nn.Module, args: Any, inputs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    kept = KEPT.get()
+    kept = SCORED.get()
     if isinstance(kept, slice) and inputs.get("labels") is not None:
         inputs = {**inputs, "labels": inputs["labels"][:, kept]}
     return args, inputs
 
 
 def cut_states(backbone: nn.Module, args: Any, output: Any) -> Any:
-    kept = KEPT.get()
+    kept = SCORED.get()
     if kept is not None:
         states = output.last_hidden_state
         if isinstance(kept, slice):
@@ -158,7 +158,7 @@ def score_packed(score: Callable[..., Any], model: Any, packed: Packed, has_entr
 def run_packed(model: Any, packed: Packed, labels: Tensor, **inputs: Any) -> Any:
     """Call a model with rows that share tokens. Its mask of ones keeps it from looking for rows in positions."""
     inputs |= {"position_ids": packed.positions, "shift_labels": packed.targets}
-    with setting(ROWS, packed.rows), setting(KEPT, packed.columns):
+    with setting(ROWS, packed.rows), setting(SCORED, packed.columns):
         return model(**inputs)
 
 
@@ -166,7 +166,9 @@ def score_padded(
     score: Callable[..., Any], model: Any, ids: Tensor, mask: Tensor, keep: int, *args: Any, **options: Any
 ) -> Any:
     """Return what a method of TRL says about padded rows, of which the last columns `keep` are scored."""
-    with setting(KEPT, slice(-keep - 1, None)):  # counted from the end, since PEFT may put virtual tokens before a row
+    with setting(
+        SCORED, slice(-keep - 1, None)
+    ):  # counted from the end, since PEFT may put virtual tokens before a row
         return score(model, ids, mask, keep, *args, **options)
 
 

@@ -15,7 +15,7 @@ from .paths import Path, list_shared
 from .trl_members import utils
 
 
-ROWS = 4  # number of rows that are tried
+TRIED = 4  # number of rows that are tried
 GENERATIONS = (1, 2, 8)  # when they are tried, since parts of a model may be 0 at first
 LONGER = 2  # and when a row has this many times the tokens of those that were tried
 MOST = 1e-4  # difference of a log-probability if rows share tokens; 28 families differ by at most 2e-6 in float32
@@ -62,7 +62,7 @@ class Trial:
 def choose_rows(lengths: list[int], size: int) -> list[int]:
     """Return the longest rows of the group, of `size` rows, that has the longest row of all."""
     start = lengths.index(max(lengths)) // size * size
-    return sorted(range(len(lengths))[start : start + size], key=lengths.__getitem__)[-ROWS:]
+    return sorted(range(len(lengths))[start : start + size], key=lengths.__getitem__)[-TRIED:]
 
 
 def do_share(prompts: list[list[int]], completions: list[list[int]]) -> bool:
