@@ -10,6 +10,7 @@ from helpers.vision_models import LAYOUTS
 from helpers.vision_parts import dataset
 from helpers.vision_training import ROWS, compare, gap, number, train, variety
 from trl_grpo_rewards import FilteredGRPOTrainer
+from trl_grpo_rewards.training.trl_members import has_fused_head
 
 
 SLOW_EXCEPT_ONE = slow_except(["qwen2.5-vl"], LAYOUTS)
@@ -126,5 +127,7 @@ def test_a_model_for_images_that_is_trained_on_text_shares_prompts(config, layou
     got, ours = train(FilteredGRPOTrainer, config, layout, text)
     assert list(ours._logs["completion"]) == list(theirs._logs["completion"])
     assert gap(got, expected) <= 1e-6
+    if not has_fused_head():
+        pytest.skip("TRL before 1.15 shares no tokens")
     logged = ours.state.log_history[0]
     assert logged["groups/tokens_computed"] == logged["groups/tokens_needed"] and ours._packer.sharing is not None
