@@ -4,7 +4,7 @@ import math
 import random
 
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from helpers.ranks import run_on_forked_ranks
@@ -73,6 +73,7 @@ sizes_of_rows = st.lists(st.builds(Size, st.integers(1, 60), st.integers(1, 200)
 
 
 @given(sizes_of_rows, st.integers(1, 6))
+@example([Size(60, 1)] * 3 + [Size(1, 200)], 4)  # in one micro-batch, these have far more tokens than apart
 def test_each_row_is_in_one_micro_batch_and_none_is_larger_than_the_largest_of_trl(sizes, rows):
     widest = max(size.prompt for size in sizes) + max(size.completion for size in sizes)
     parts = -(-len(sizes) // rows)

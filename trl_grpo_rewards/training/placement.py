@@ -97,7 +97,8 @@ def plan_batches(
         _, plan = min((split_in_order(*order, max_tokens, max_rows, cost) for order in orders), key=itemgetter(0))
         if len(plan) <= max_batches:
             return sorted(plan, key=lambda batch: -batch.tokens)
-        if cost <= sum(batch.tokens for batch in plan):
+        places, measure = orders[0]
+        if cost <= max(measure(len(places))):  # so much that fewer micro-batches always cost less
             cost *= 2
         else:
             max_tokens += max_tokens // 8 + 1
