@@ -5,7 +5,7 @@ r"""Compare the steady update of TRL's `GRPOTrainer` with ours on one GPU, in fo
     python scripts/bench_gpu.py --output_dir cpu      # without a GPU: a tiny model
 
 Models have random weights in Qwen2's shapes, and completions are random tokens. Both trainers train on the same rows, whose
-lengths are drawn once and written to `lengths.json`; `--lengths FILE` takes those of an earlier run. A case is one run of
+lengths are drawn once and written to `lengths.json`. `--lengths FILE` uses the lengths of an earlier run. A case is one run of
 each trainer, and the order of the two changes from case to case. In each run, the first steps warm up, the next ones are
 timed, and two more are watched: one for synchronisations, one by the profiler. Cases come in the order of their weight. None
 is started that would end after the time limit, and each one is written when it ends.
@@ -98,7 +98,7 @@ class Recorded:
         self.rows, self.recorded = len(recorded[0]), iter(recorded)
 
     def draw(self, rng: random.Random, groups: int) -> list[Row]:
-        of_a_step = groups * GROUP == self.rows  # else those of the dataset
+        of_a_step = groups * GROUP == self.rows  # the dataset asks for another number
         return next(self.recorded) if of_a_step else self.lengths.draw(rng, groups)
 
 

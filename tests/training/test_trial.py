@@ -214,7 +214,7 @@ def test_faults_of_kernels_without_padding_are_found(implementation, dtype, monk
 
 def test_a_window_that_attention_is_not_told_is_an_error():
     rows = chain_rows([attention.Member([0, 1, 2, 3], 4)], 4).add_masks(None, local_size=3)
-    with pytest.raises(ValueError, match="and not to both"):
+    with pytest.raises(ValueError, match="different windows"):
         rows.attend(attend, *torch.zeros(3, 1, 1, 4, 8))
 
 

@@ -39,9 +39,9 @@ class Member(NamedTuple):
 class Call(NamedTuple):
     """A call of attention: columns of the sequence (rows, tokens), padded on the right, where no token sees padding."""
 
-    queries: Tensor | None  # None stands for the sequence as it is
+    queries: Tensor | None  # None means the whole sequence, in its own order
     keys: Tensor
-    lengths: dict[str, Any] = {}  # of rows without padding, all of which are in one
+    lengths: dict[str, Any] = {}  # what a kernel without padding is told about the rows
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Rows:
     def attend(self, call: Callable[..., Any], query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Tensor:
         """Return what attention says of a sequence, (1, tokens, heads, width), from tensors (1, heads, tokens, width)."""
         if self.places is None and options.get("sliding_window") != self.window:
-            raise ValueError("the window of a layer is told to its mask or to its kernel, and not to both")
+            raise ValueError("the mask and the kernel of a layer have different windows")
         outputs = []
         for (queries, keys, lengths), mask in zip(self.calls, self.masks, strict=True):
             own = query if queries is None else gather_rows(query, queries)
@@ -90,7 +90,7 @@ def gather_rows(sequence: Tensor, columns: Tensor) -> Tensor:
 
 def pad_rows(members: Sequence[Member], tokens: int, *, is_whole: bool = False) -> Rows:
     """
-    Return calls for rows of similar lengths, of a sequence with so many tokens.
+    Return the calls of attention for a sequence of `tokens` tokens. Each call has rows of similar lengths.
 
     If `is_whole`, queries are whole rows, so that a causal mask can be left out. Else they are what no row before has.
     """
@@ -120,7 +120,7 @@ def split_by_length(members: Sequence[Member], before: int) -> Iterator[list[Mem
 
 
 def chain_rows(members: Sequence[Member], tokens: int, kernel: Callable[..., Any] | None = None) -> Rows:
-    """Return one call for all rows of a sequence, of a kernel that is told their lengths."""
+    """Return one call for all rows of a sequence. Its kernel is told their lengths."""
     lengths: dict[str, Any] = {}
     for name, counts in ("q", [row.own for row in members]), ("k", [len(row.columns) for row in members]):
         lengths[f"cu_seq_lens_{name}"] = torch.tensor([0, *accumulate(counts)], dtype=torch.int32)
@@ -162,7 +162,7 @@ def attend(
     call = partial(plain, module)
     if not isinstance(attention_mask, Rows):
         return call(query, key, value, attention_mask, *args, **options)
-    options.pop("position_ids", None)  # those of the sequence, in which FlashAttention would look for rows
+    options.pop("position_ids", None)  # FlashAttention would look for rows in the positions of the sequence
     is_here = attention_mask.calls[0].keys.device == query.device
     rows = attention_mask if is_here else attention_mask.to(query.device)  # of a model on several devices
     return rows.attend(call, query, key, value, *args, **options), None
@@ -212,7 +212,7 @@ def has_unpadded_attention() -> bool:
 
 @contextmanager
 def avoid_cudnn(args: TrainingArguments) -> Iterator[None]:
-    """Let SDPA take other kernels than those of cuDNN."""
+    """Keep SDPA from using cuDNN's kernels."""
     was_enabled = torch.backends.cuda.cudnn_sdp_enabled()  # type: ignore[no-untyped-call]
     if was_enabled and torch.cuda.is_available():
         tell_of_cudnn(args.pad_to_multiple_of)

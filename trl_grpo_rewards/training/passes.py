@@ -54,7 +54,7 @@ class Pass(NamedTuple):
     sharing: Sharing | None = None
 
     def build(self, width: int, device: torch.device) -> Packed | None:
-        """Return the sequence of rows that share tokens, with log-probabilities of so many completion tokens."""
+        """Return the rows as one sequence if they share tokens. `width` is that of the completions in the micro-batch."""
         if self.sharing is None:
             return None
         packed: Packed = send_to_device(pack(self.paths, self.tokens, width, self.sharing), device, non_blocking=True)
@@ -62,7 +62,7 @@ class Pass(NamedTuple):
 
 
 def pack(paths: Sequence[Path], length: int, width: int, sharing: Sharing) -> Packed:
-    """Return sorted rows as a sequence of a length, with log-probabilities of so many completion tokens."""
+    """Return sorted rows as one sequence of `length` tokens. `width` is that of the completions in the micro-batch."""
     tokens, positions, columns, members = list[int](), list[int](), list[int](), list[Member]()
     predicting, predicted, places = list[int](), list[int](), list[int]()
     for row, (path, shared) in enumerate(zip(paths, list_shared(paths), strict=True)):
@@ -101,7 +101,7 @@ def plan_passes(
 
 
 def find_multiple(sharing: Sharing, max_tokens: int) -> int:
-    """Return the number of which sequences have a multiple of tokens: an eighth of the largest ones at most."""
+    """Return the number that lengths of sequences are rounded up to a multiple of. It is small where passes are small."""
     step = sharing.step
     while step > 1 and 8 * step > max_tokens:
         step //= 2
@@ -165,7 +165,7 @@ def run_packed(model: Any, packed: Packed, labels: Tensor, **inputs: Any) -> Any
 def score_padded(
     score: Callable[..., Any], model: Any, ids: Tensor, mask: Tensor, keep: int, *args: Any, **options: Any
 ) -> Any:
-    """Return what a method of TRL says about padded rows, of which the last columns `keep` are scored."""
+    """Return what a method of TRL says about padded rows. It scores their last `keep` columns."""
     with setting(
         SCORED, slice(-keep - 1, None)
     ):  # counted from the end, since PEFT may put virtual tokens before a row

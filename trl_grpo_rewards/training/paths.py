@@ -10,7 +10,7 @@ FEWEST = 32  # tokens that rows of different prompts have in common before they 
 
 
 class Path(NamedTuple):
-    """A row without padding. If rows are sorted, those of a prompt are next to each other."""
+    """A row without padding. Sorting puts the rows of a prompt next to each other."""
 
     first: int  # the position of its first token
     tokens: list[int]

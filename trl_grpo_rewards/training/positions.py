@@ -1,4 +1,4 @@
-"""Positions of tokens, which stay those of TRL where padding is cut, and models that can be told them."""
+"""The positions of tokens, which stay as in TRL when padding is cut, and the models that accept positions."""
 
 import inspect
 import math
