@@ -49,9 +49,8 @@ class Rows:
     """Rows of a sequence. The layers of a model are given this object in the place of a mask."""
 
     calls: list[Call]
-    places: Tensor | None = (
-        None  # where the outputs of the sequence (tokens,) are among those of all calls, if elsewhere
-    )
+    # Where each token's output (tokens,) is among the outputs of all calls. None means the same order.
+    places: Tensor | None = None
     kernel: Callable[..., Any] | None = None  # in the place of the model's implementation of attention
     masks: tuple[Any, ...] = (None,)
     window: int | None = None
