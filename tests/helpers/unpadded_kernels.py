@@ -4,8 +4,9 @@ from contextlib import contextmanager
 
 import torch
 import transformers.modeling_flash_attention_utils as flash
-from torch.nn.attention import varlen
 from transformers import PreTrainedModel
+
+from trl_grpo_rewards.training import attention
 
 
 def attend(
@@ -56,5 +57,5 @@ def unpadded_kernels(monkeypatch, kernel=attend):
         patch.setattr(flash, "_loaded_implementation", None)  # it keeps the kernels that it had
         patch.setattr(flash, "_lazy_imports", lambda *args, **kwargs: kernels)
         patch.setattr(PreTrainedModel, "_flash_attn_can_dispatch", lambda self, *args, **kwargs: True)
-        patch.setattr(varlen, "varlen_attn", attend_of_torch)
+        patch.setattr(attention, "varlen_attn", attend_of_torch)
         yield

@@ -33,7 +33,7 @@ def test_the_benchmark_for_a_gpu_writes_its_table_on_a_cpu(tmp_path):
     assert table.strip() in printed and table.count("\n| tiny") == 2
     for case in json.loads((tmp_path / "results.json").read_text())["cases"]:
         (theirs, ours), passes, update = (case[name] for name in ("padding", "passes", "update"))
-        assert 1 <= ours < theirs and 1 <= passes[1] < passes[0] == 4
+        assert 0.9 < ours < theirs and 1 <= passes[1] < passes[0] == 4
         assert case["ratio"] == pytest.approx(update[1] / update[0])
         low, high, *_ = case["quartiles"][0]
         assert low <= update[0] <= high

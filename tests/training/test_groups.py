@@ -16,7 +16,6 @@ from trl_grpo_rewards.training.groups import (
     build_groups,
     clear_dead_rows,
     compute_signal,
-    list_completion_facts,
     list_completions,
 )
 
@@ -131,7 +130,8 @@ def test_what_rewards_logged_is_split_by_completion_and_tokens_of_tools_are_not_
         Completion({}, "a", "x", ids, {"lengths": length, "truncated": is_cut}, {"note": note})
         for ids, length, is_cut, note in zip(parts[3], (2, 2, 0), (False, True, True), logged["note"], strict=True)
     ]
-    assert list_completion_facts([[5, 6, 1]], None, {1}) == [{"lengths": 3, "truncated": False}]
+    (whole,) = list_completions([{}], ["a"], ["x"], [[5, 6, 1]], None, {1}, {})
+    assert whole == Completion({}, "a", "x", [5, 6, 1], {"lengths": 3, "truncated": False}, {})
 
 
 def test_every_column_of_the_table_has_the_rows_of_all_generations():

@@ -12,9 +12,9 @@ from transformers.masking_utils import sdpa_mask, sliding_window_causal_mask_fun
 
 from helpers.unpadded_kernels import attend
 from trl_grpo_rewards.training.attention import chain_rows, pad_rows
-from trl_grpo_rewards.training.passes import Sharing, pack, plan_passes
+from trl_grpo_rewards.training.passes import Sharing, pack, plan_shared
 from trl_grpo_rewards.training.paths import FEWEST, Path, count_different, list_groups, read_path
-from trl_grpo_rewards.training.placement import Size, plan_moves
+from trl_grpo_rewards.training.placement import plan_moves
 
 
 SHARING = Sharing(pad_rows)
@@ -51,7 +51,12 @@ def pack_and_list_pasts(paths, layout, more=0):
 
     def lay_out(members, length):
         for one in members:
-            pasts.update({one.columns[end]: one.columns[: end + 1] for end in range(one.shared, len(one.columns))})
+            pasts.update(
+                {
+                    one.columns[end]: one.columns[: end + 1]
+                    for end in range(len(one.columns) - one.own, len(one.columns))
+                }
+            )
         return LAYOUTS[layout](members, length)
 
     paths, width = sorted(paths), max(len(path.tokens) - path.prompt for path in paths)
@@ -93,14 +98,10 @@ pairs = st.tuples(st.integers(0, 2), st.integers(0, 2)).map(list)
 
 
 @given(st.lists(st.builds(lambda prompt, own: Path(0, prompt + own, 2), pairs, st.just([]) | tokens), min_size=1))
-def test_needed_tokens_are_those_of_a_prompt_once_and_of_completions_but_the_last(paths):
-    groups = {}
-    for path in paths:
-        groups.setdefault((path.first, *path.tokens[: path.prompt]), []).append(len(path.tokens) - path.prompt)
-    of_groups = [
-        len(key) - 1 + sum(max(0, count - 1) for count in counts) for key, counts in groups.items() if any(counts)
-    ]
-    assert count_different(paths) == sum(of_groups)
+def test_needed_tokens_are_the_different_beginnings_that_rows_of_a_prompt_predict_from(paths):
+    predicting = [path for path in paths if len(path.tokens) > path.prompt]
+    beginnings = {(end, *path.tokens[: max(end, 2)]) for path in predicting for end in range(1, len(path.tokens))}
+    assert count_different(paths) == len(beginnings)
 
 
 def test_prompts_share_what_they_have_in_common_if_it_is_much():
@@ -136,12 +137,11 @@ def test_few_tokens_are_computed_twice(prompt, of_trl, most):
     rng, different, computed = random.Random(0), 0, 0
     for _ in range(8):
         paths = draw(prompt, 8, rng)
-        sizes = [Size(path.prompt, len(path.tokens) - path.prompt) for path in paths]
         budget = of_trl * max(len(path.tokens) for path in paths)
-        plan = plan_passes(sizes, paths, SHARING, budget, 64 // of_trl, 64)
-        assert sorted(row for one in plan for row in one.rows) == [*range(64)]
+        plan = plan_shared(paths, SHARING, budget, 64 // of_trl)
+        assert sorted(row for one in plan for row in one.places) == [*range(64)]
         assert all(one.tokens <= budget for one in plan)
-        assert all(one.tokens == count_different(one.paths) for one in plan)
+        assert all(one.tokens == count_different(paths[place] for place in one.places) for one in plan)
         computed += sum(one.tokens for one in plan)
         different += count_different(paths)
     assert different <= computed <= most * different
@@ -150,25 +150,28 @@ def test_few_tokens_are_computed_twice(prompt, of_trl, most):
 @pytest.mark.parametrize("step, multiple", [(1, 1), (256, 1), (256, 48), (1, 100)])
 def test_sequences_have_few_lengths_on_a_gpu(step, multiple):
     paths = draw(200, 8, random.Random(0))
-    sizes, longest = [Size(200, len(path.tokens) - 200) for path in paths], max(len(path.tokens) for path in paths)
-    plan = plan_passes(sizes, paths, SHARING._replace(step=step, multiple=multiple, cost=1.0), 8 * longest, 8, 64)
+    longest = max(len(path.tokens) for path in paths)
+    plan = plan_shared(paths, SHARING._replace(step=step, multiple=multiple, cost=1.0), 8 * longest, 8)
     assert all(one.tokens % step == one.tokens % multiple == 0 and one.tokens <= 8 * longest for one in plan)
-    small = plan_passes(sizes, paths, SHARING._replace(step=step), longest, 64, 64)
-    assert sum(one.tokens for one in small) <= 1.13 * sum(count_different(one.paths) for one in small)
+    small = plan_shared(paths, SHARING._replace(step=step), longest, 64)
+    assert sum(one.tokens for one in small) <= 1.13 * sum(
+        count_different(paths[place] for place in one.places) for one in small
+    )
 
 
 def test_rows_of_any_length_share_their_prompt():
     prompt, rng = [*range(4000)], random.Random(0)
     paths = [Path(0, prompt + rng.choices(range(1000), k=8000), 4000) for _ in range(4)]
-    plan = plan_passes([Size(4000, 8000)] * 4, paths, SHARING, 24_000, 2, 4)
-    assert [len(one.rows) for one in plan] == [2, 2] and all(one.tokens == 4000 + 2 * 7999 for one in plan)
+    plan = plan_shared(paths, SHARING, 24_000, 2)
+    assert [len(one.places) for one in plan] == [2, 2] and all(one.tokens == 4000 + 2 * 7999 for one in plan)
 
 
 def test_scores_of_attention_are_no_more_than_those_of_trl():
     paths = draw(200, 2, random.Random(0))
-    sizes, longest = [Size(200, len(path.tokens) - 200) for path in paths], max(len(path.tokens) for path in paths)
-    for one in plan_passes(sizes, paths, SHARING._replace(keeps_scores=True), 4 * longest, 4, 16):
-        calls = one.build(1000, torch.device("cpu")).rows.calls
+    longest = max(len(path.tokens) for path in paths)
+    eager = SHARING._replace(keeps_scores=True)
+    for one in plan_shared(paths, eager, 4 * longest, 4):
+        calls = pack([paths[place] for place in one.places], one.tokens, 1000, eager).rows.calls
         scores = sum(len(queries) * queries.size(1) * keys.size(1) for queries, keys, _ in calls)
         assert scores <= 4 * longest**2
 

@@ -54,18 +54,13 @@ def packed(*parts, accelerator, **options) -> list[dict]:
 
 
 def test_live_rows_fill_the_last_micro_batches_by_length(accelerator):
-    parts = [part(3, 19, live=[True, False]), part(18, 4, live=[True, True], first=3)]
+    parts = [part(3, 18, live=[True, False]), part(18, 4, live=[True, True], first=3)]
     batches, computed, tokens = packer(accelerator).pack_step(parts)
     assert [sorted(batch["advantages"].tolist()) for batch in batches] == [[3.0], [1.0, 4.0]] and computed == 3
     assert [batch["completion_ids"].size(1) for batch in batches] == [18, 4]
-    assert [batch["most_rows"] for batch in batches] == [1, 2]
+    assert [batch["weights"].most_rows for batch in batches] == [1, 2]
     assert not any(batch.get("silent") for batch in batches)
-    assert tokens == [
-        3 + 18 + 4 - 3 + PROMPT,
-        20 + 2 * 6,
-        2 * 21 + 2 * 20,
-        21,
-    ]  # needed, computed, of TRL, and skipped
+    assert tokens == [3 + 18 + 4 - 3 + PROMPT, 20 + 2 * 6, 4 * 20, 20]  # needed, computed, of TRL, and skipped
 
 
 def test_rows_of_a_prompt_share_a_sequence_unless_a_token_between_others_is_masked(accelerator):

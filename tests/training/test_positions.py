@@ -8,7 +8,7 @@ from peft import LoraConfig, PrefixTuningConfig, PromptTuningConfig, get_peft_mo
 
 from helpers.architectures import build_model
 from helpers.vision_models import llava
-from trl_grpo_rewards.training.positions import count_positions, find_limit, takes_positions
+from trl_grpo_rewards.training.positions import find_limit, takes_positions
 
 
 def build(name):
@@ -24,7 +24,7 @@ def test_a_model_computes_the_same_without_the_padding_before_a_prompt(name, lim
         mask = (padded > 0).long()
         expected = model(input_ids=padded, attention_mask=mask).logits[:, -3:]
         cut = {"input_ids": padded[:, 16:], "attention_mask": mask[:, 16:]}
-        got = model(**cut, position_ids=count_positions(4, torch.tensor([16, 16]))).logits[:, -3:]
+        got = model(**cut, position_ids=torch.arange(16, 20).repeat(2, 1)).logits[:, -3:]
     assert torch.allclose(got, expected, atol=1e-12)
 
 

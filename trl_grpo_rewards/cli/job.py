@@ -29,13 +29,17 @@ from ..errors import SOLUTION_COLUMNS, MissingColumn
 from ..expressions import Reward
 from ..faults import PROMPT_COLUMNS, find_column_faults, find_large_cells, find_prompt_faults
 from ..function_rewards import find_functions
-from ..training.config import FilteredGRPOConfig, check_config, option
+from ..training.config import FilteredGRPOConfig, check_config
 from ..training.validation import check_named_options, unpack_rewards
 from .console import OWN, CommandParser, build_rewards, count
 from .job_files import BUNDLED, check_rows, describe_broken_files, find_separator, name_format
 
 
 DEPENDENCIES = r"(accelerate|datasets|peft|torch|transformers|trl)\b"  # their deprecations are not for users
+
+
+def option(default: Any, help: str) -> Any:
+    return field(default=default, metadata={"help": help})
 
 
 @dataclass

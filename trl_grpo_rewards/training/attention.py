@@ -21,7 +21,13 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from .trl_members import utils
 
 
+try:
+    from torch.nn.attention.varlen import varlen_attn
+except ImportError:  # before torch 2.10
+    varlen_attn = None  # type: ignore[assignment]
+
 logger = logging.getLogger(__name__)
+LENGTHS = ("cu_seq_lens_q", "cu_seq_lens_k", "max_length_q", "max_length_k")  # that FlashAttention is told of rows
 SIMILAR = 0.75  # a row of a padded call has at least this part of the queries of the longest one
 
 
@@ -30,10 +36,7 @@ class Member(NamedTuple):
 
     columns: list[int]
     own: int
-
-    @property
-    def shared(self) -> int:
-        return len(self.columns) - self.own
+    past: int = 0  # columns, of a prompt that another row asks about
 
 
 class Call(NamedTuple):
@@ -91,11 +94,11 @@ def pad_rows(members: Sequence[Member], tokens: int, *, is_whole: bool = False) 
     """
     Return the calls of attention for a sequence of `tokens` tokens. Each call has rows of similar lengths.
 
-    If `is_whole`, queries are whole rows, so that a causal mask can be left out. Else they are what no row before has.
+    If `is_whole`, queries are whole rows, so that a causal mask can be left out. Else they are what comes after the past.
     """
     alike: dict[int, list[Member]] = {}
     for member in members:
-        alike.setdefault(0 if is_whole else member.shared, []).append(member)
+        alike.setdefault(0 if is_whole else member.past, []).append(member)
     places = torch.zeros(tokens + 1, dtype=torch.long)  # the last one is that of padding
     calls, start = list[Call](), 0
     for before, every in sorted(alike.items()):
@@ -120,11 +123,10 @@ def split_by_length(members: Sequence[Member], before: int) -> Iterator[list[Mem
 
 def chain_rows(members: Sequence[Member], tokens: int, kernel: Callable[..., Any] | None = None) -> Rows:
     """Return one call for all rows of a sequence. Its kernel is told their lengths."""
-    lengths: dict[str, Any] = {}
-    for name, counts in ("q", [row.own for row in members]), ("k", [len(row.columns) for row in members]):
-        lengths[f"cu_seq_lens_{name}"] = torch.tensor([0, *accumulate(counts)], dtype=torch.int32)
-        lengths[f"max_length_{name}"] = max(counts)
+    counts = [row.own for row in members], [len(row.columns) for row in members]
+    starts = (torch.tensor([0, *accumulate(own)], dtype=torch.int32) for own in counts)
     keys = torch.tensor([[column for row in members for column in row.columns]])
+    lengths = dict(zip(LENGTHS, (*starts, *map(max, counts)), strict=True))
     return Rows([Call(None, keys, lengths)], kernel=kernel)
 
 
@@ -162,51 +164,27 @@ def attend(
     if not isinstance(attention_mask, Rows):
         return call(query, key, value, attention_mask, *args, **options)
     options.pop("position_ids", None)  # FlashAttention would look for rows in the positions of the sequence
-    is_here = attention_mask.calls[0].keys.device == query.device
-    rows = attention_mask if is_here else attention_mask.to(query.device)  # of a model on several devices
-    return rows.attend(call, query, key, value, *args, **options), None
+    return attention_mask.attend(call, query, key, value, *args, **options), None
 
 
-def attend_unpadded(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: None,
-    *,
-    cu_seq_lens_q: Tensor,
-    cu_seq_lens_k: Tensor,
-    max_length_q: int,
-    max_length_k: int,
-    scaling: float | None = None,
-    sliding_window: int | None = None,
-    **options: Any,
-) -> tuple[Tensor, None]:
+def attend_unpadded(query: Tensor, key: Tensor, value: Tensor, mask: None, **options: Any) -> tuple[Tensor, None]:
     """The attention of SDPA without padding: torch's own build of FlashAttention."""
-    from torch.nn.attention.varlen import varlen_attn
-
     if options.get("dropout") or any(options.get(name) is not None for name in ("softcap", "s_aux", "position_bias")):
         raise ValueError("torch's attention to rows of different lengths has no dropout, softcapping, sinks or biases")
     own: Any = [one[0].transpose(0, 1) for one in (query, key, value)]
     if torch.is_autocast_enabled(query.device.type):
         own = [one.to(torch.get_autocast_dtype(one.device.type)) for one in own]
-    lengths: Any = cu_seq_lens_q, cu_seq_lens_k, max_length_q, max_length_k
-    output: Any = varlen_attn(
-        *own,
-        *lengths,
-        scale=scaling,
-        window_size=((sliding_window or 0) - 1, 0),  # tokens before a query: -1 for all
-        enable_gqa=query.size(1) != key.size(1),
-    )
+    lengths = (options[name] for name in LENGTHS)
+    window = (options.get("sliding_window") or 0) - 1, 0  # tokens before a query: -1 for all
+    is_grouped = query.size(1) != key.size(1)
+    output: Any = varlen_attn(*own, *lengths, scale=options.get("scaling"), window_size=window, enable_gqa=is_grouped)
     return output[None], None
 
 
 def has_unpadded_attention() -> bool:
     """Return whether the installed torch has attention to rows of different lengths, with windows and grouped queries."""
-    try:
-        from torch.nn.attention.varlen import varlen_attn
-    except ImportError:
-        return False
-    return {"window_size", "enable_gqa"} <= inspect.signature(varlen_attn).parameters.keys()
+    needed = {"window_size", "enable_gqa"}
+    return varlen_attn is not None and needed <= inspect.signature(varlen_attn).parameters.keys()
 
 
 @contextmanager

@@ -103,7 +103,7 @@ def check_metric(
 
 def name_metric(trainer: Any, outcome: str) -> FilteredGRPOConfig:
     """Return the configuration of a trainer with `outcome` as the metric if one is needed and none is set."""
-    found: FilteredGRPOConfig = trainer.args
+    found = trainer.args
     args = copy.copy(found)
     if any(isinstance(one, EarlyStoppingCallback) for one in trainer.callback_handler.callbacks):
         args.metric_for_best_model = choose_metric(args)

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, get_args
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
 
 from trl import GRPOConfig
 
@@ -16,17 +16,6 @@ TOKEN_MEANS = ("dapo", "cispo", "vespo")  # divided by the tokens of the generat
 
 class Unnamed(str):
     """A `metric_for_best_model` in whose place the trainer puts the mean of the outcome, when it knows all rewards."""
-
-
-def option(default: Any, help: str) -> Any:
-    """Return a field with the sentence that the command line shows."""
-    return field(default=default, metadata={"help": help})
-
-
-def read_first_sentences(docstring: str) -> dict[str, str]:
-    """Return the first sentence about each argument as plain text."""
-    found = re.findall(r"^ {8}(\w+) \(.*\):\n((?: {12}.*\n)+)", docstring, re.MULTILINE)
-    return {name: re.split(r"(?<=\.)\s", " ".join(text.split()).replace("`", ""))[0] for name, text in found}
 
 
 @dataclass
@@ -74,18 +63,16 @@ class FilteredGRPOConfig(GRPOConfig):
             about 5.3 bytes per token. Rewards that count tokens need them when the records are scored again.
     """
 
-    about = read_first_sentences(__doc__ or "")
-    zero_variance: Literal["auto", "skip", "drop", "keep"] = option("auto", about["zero_variance"])
-    packing: bool = option(True, about["packing"])
-    zero_variance_tolerance: float = option(1e-6, about["zero_variance_tolerance"])
-    outcome_reward: str | None = option(None, about["outcome_reward"])
-    zero_variance_by: Literal["total", "outcome"] = option("total", about["zero_variance_by"])
-    max_resample_rounds: int = option(0, about["max_resample_rounds"])
-    unscored: Literal["term", "row"] = option("term", about["unscored"])
-    group_records: bool = option(True, about["group_records"])
-    group_records_text: bool = option(True, about["group_records_text"])
-    group_records_ids: bool = option(True, about["group_records_ids"])
-    del about
+    zero_variance: Literal["auto", "skip", "drop", "keep"] = "auto"
+    packing: bool = True
+    zero_variance_tolerance: float = 1e-6
+    outcome_reward: str | None = None
+    zero_variance_by: Literal["total", "outcome"] = "total"
+    max_resample_rounds: int = 0
+    unscored: Literal["term", "row"] = "term"
+    group_records: bool = True
+    group_records_text: bool = True
+    group_records_ids: bool = True
 
     def __post_init__(self) -> None:
         falls = self.lr_scheduler_type in ("reduce_lr_on_plateau", "greedy")  # which expect of the same metric to fall
@@ -108,6 +95,12 @@ class FilteredGRPOConfig(GRPOConfig):
             raise ValueError(
                 f"max_resample_rounds must be at least 0; got {self.max_resample_rounds}. Set it to 0 to sample once."
             )
+
+
+for name, text in re.findall(r"^ {8}(\w+) \(.*\):\n((?: {12}.*\n)+)", FilteredGRPOConfig.__doc__ or "", re.MULTILINE):
+    # The command line shows the first sentence about an option.
+    sentence = re.split(r"(?<=\.)\s", " ".join(text.split()).replace("`", ""))[0]
+    FilteredGRPOConfig.__dataclass_fields__[name].metadata = {"help": sentence}  # type: ignore[assignment]
 
 
 def choose_metric(args: FilteredGRPOConfig) -> str | None:

@@ -187,21 +187,19 @@ def list_completions(
     last_ids: set[int],
     logged: dict[str, list],
 ) -> list[Completion]:
-    """Return the completions of a rank, with those of the logged columns that have a value for each completion."""
-    columns = {name: values for name, values in logged.items() if len(values) == len(ids)}
-    own = [{name: values[place] for name, values in columns.items()} for place in range(len(ids))]
-    return [*map(Completion, rows, prompts, contents, ids, list_completion_facts(ids, mask, last_ids), own)]
+    """
+    Return the completions of a rank, with those of the logged columns that have a value for each completion.
 
-
-def list_completion_facts(
-    ids: list[list[int]], mask: list[list[int]] | None, last_ids: set[int]
-) -> list[dict[str, Any]]:
-    """Return the fields of each completion's record that its tokens give. A completion that ends otherwise was truncated."""
+    A completion that ends in none of `last_ids` was truncated.
+    """
     written = mask or [[1] * len(one) for one in ids]  # 0 for tokens of the results of tools
-    return [
+    facts = (
         {"lengths": sum(map(int, own)), "truncated": not one or one[-1] not in last_ids}
         for one, own in zip(ids, written, strict=True)
-    ]
+    )
+    columns = {name: values for name, values in logged.items() if len(values) == len(ids)}
+    own = ({name: values[place] for name, values in columns.items()} for place in range(len(ids)))
+    return [*map(Completion, rows, prompts, contents, ids, facts, own)]
 
 
 @contextmanager

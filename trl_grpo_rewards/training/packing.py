@@ -2,24 +2,24 @@
 
 import logging
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from accelerate import Accelerator
-from accelerate.utils import DistributedType, gather_object
+from accelerate.utils import DistributedType, gather_object, send_to_device
 from torch import Tensor, nn
 from torch.nn import functional
 
 from .config import ROW_MEANS, FilteredGRPOConfig, list_obstacles
-from .passes import LOGPS_ARGUMENTS, Logps, Pass, Sharing, plan_passes, score_packed, score_padded, takes_rows
-from .paths import Path, count_different, list_groups
-from .placement import Size, compute_pack_span, spread_groups
-from .positions import Positioned, count_positions, find_limit, takes_positions
+from .passes import LOGPS_ARGUMENTS, Logps, Sharing, pack, plan_shared, score_packed, score_padded, takes_rows
+from .paths import count_different, list_groups
+from .placement import Batch, Size, compute_pack_span, list_orders, plan_batches, spread_groups
+from .positions import Positioned, find_limit, takes_positions
 from .rows import (
     BOTH_WIDE,
     IMAGE_COUNTS,
@@ -28,6 +28,7 @@ from .rows import (
     TensorRow,
     count_rows,
     has_images,
+    join_parts,
     silence,
     stack,
     unstack,
@@ -63,35 +64,44 @@ class Packer:
     keeps_positions: bool = False  # prompts keep their padding, because the model cannot be told positions
     limit: float = math.inf  # completions keep their padding in batches with at least as many columns
     sharing: Sharing | None = None  # how rows share what they have in common, unless they cannot
-    scored: Any = 0  # numbers of tokens without gradient since the last `pack`
+    scored: Any = (0,) * len(TOKENS)  # tokens of passes without gradient since the last `pack`
 
     def stack(self, rows: list[TensorRow]) -> TensorBatch:
         return stack(rows, self.pad_token_id, self.args.pad_to_multiple_of)
 
-    def build(self, rows: list[TensorRow], one: Pass | None = None) -> TensorBatch:
-        """Return the micro-batch of these rows, with positions of tokens, or with rows that share tokens."""
+    def build(self, rows: list[TensorRow], tokens: int = 0, sharing: Sharing | None = None) -> TensorBatch:
+        """Return the micro-batch of rows, with positions of tokens, or with a sequence of `tokens` tokens that they share."""
         batch = self.stack(rows)
         batch.pop("live", None)
         completion, device = batch["completion_ids"].size(1), batch["completion_ids"].device
         if widths := batch.pop("prompt_width", None):
             prompt = batch["prompt_ids"].size(1)
-            firsts = torch.tensor(widths) - prompt
-            batch["position_ids"] = count_positions(prompt + completion, firsts).to(device, non_blocking=True)
-        if packed := one and one.build(completion, device):
-            batch["packed"] = packed
+            firsts = torch.tensor(widths)[:, None] - prompt  # the columns of TRL's wider batch
+            positions = (torch.arange(prompt + completion) + firsts).clamp(min=0)
+            batch["position_ids"] = positions.to(device, non_blocking=True)
+        if sharing:
+            packed = pack([row["facts"].path for row in rows], tokens, completion, sharing)
+            batch["packed"] = send_to_device(packed, device, non_blocking=True)
         return batch
 
     def unstack(self, batch: TensorBatch) -> list[TensorRow]:
         return unstack(batch, self.keeps_positions, self.limit)
 
-    def is_wide(self, rows: list[TensorRow]) -> bool:
-        """Return whether rotary embeddings depend on the width of these rows."""
-        widths = [row.get("prompt_width", len(row["prompt_ids"])) + len(row["completion_ids"]) for row in rows]
-        return bool(max(widths) >= self.limit)
-
     def measure_row(self, row: TensorRow) -> Size:
         step = self.args.pad_to_multiple_of or 1
         return Size(*(-(-len(row[key]) // step) * step for key in ("prompt_ids", "completion_ids")))
+
+    def choose_sharing(self, rows: list[TensorRow]) -> Sharing | None:
+        """Return how rows share tokens. None of them may have images or holes, or a width that decides embeddings."""
+        can_share = all(row["facts"].path and not row["facts"].is_wide for row in rows)
+        return self.sharing if can_share else None
+
+    def plan(
+        self, rows: list[TensorRow], sharing: Sharing | None, max_tokens: int, max_passes: int, max_rows: int
+    ) -> list[Batch]:
+        if sharing:
+            return plan_shared([row["facts"].path for row in rows], sharing, max_tokens, max_passes)
+        return plan_batches(list_orders([*map(self.measure_row, rows)]), max_tokens, max_passes, max_rows)
 
     def score(self, score: Callable[..., Logps], model: nn.Module, batch: TensorBatch, rows: list[int]) -> Logps:
         """Return what a model says of some rows of a batch of TRL, 0 for padding and NaN for other rows."""
@@ -103,22 +113,26 @@ class Packer:
             batch |= {f"prompt_{name}": value[:, :prompt], f"completion_{name}": value[:, prompt:]}
         every = self.unstack(batch)
         own = [every[row] for row in rows]
-        paths, sharing = read_paths(own), None if self.is_wide(every) or not takes_rows(model) else self.sharing
-        limits = math.ceil(len(rows) / batch_size), batch_size if has_images(every) else max(1, len(rows))
-        plan = plan_passes([*map(self.measure_row, own)], paths, sharing, batch_size * width, *limits)
-        outputs: list[Tensor] = []
-        for one in [*plan, *[None] * count_missing(len(plan), self.accelerator.distributed_type)]:
-            part = [rows[place] for place in one.rows] if one else rows[:1] or [0]
-            said = run_pass(score, model, self.build([every[row] for row in part], one), has_entropy)
-            found = [each for each in said[:2] if each is not None]
-            outputs = outputs or [make_result(each, rows, count, completion) for each in found]
-            for whole, each in zip(outputs, found, strict=True) if one else ():
-                whole[part, : each.size(1)] = each[:, :completion]
-        outputs = outputs or [make_result(torch.zeros((), device=ids.device), rows, count, completion)]
-        needed = count_needed(own, paths)
-        counts = needed, sum(one.tokens for one in plan), count * width, (count - len(rows)) * width
-        self.scored = self.scored + np.array(counts)
-        return outputs[0], outputs[1] if len(outputs) > 1 else None, None
+        sharing = self.choose_sharing(every) if takes_rows(model) else None
+        limits = math.ceil(len(rows) / batch_size), batch_size if has_images(every) else len(rows)
+        plan = self.plan(own, sharing, batch_size * width, *limits)
+        counts = count_needed(own), sum(one.tokens for one in plan), count * width, (count - len(rows)) * width
+        self.scored = np.add(self.scored, counts)
+        parts = [([rows[place] for place in one.places], one.tokens, sharing) for one in plan]
+        if self.accelerator.distributed_type not in REPLICATED:  # all ranks need the same number of passes
+            parts += [(rows[:1] or [0], 0, None)] * (max(gather_object([len(plan)])) - len(plan))
+        batches = (self.build([every[row] for row in part], tokens, how) for part, tokens, how in parts)
+        said: list[Any] = [run_pass(score, model, batch, has_entropy) for batch in batches]
+
+        def collect(place: int) -> Tensor:
+            found = [each[place] for each in said] or [torch.zeros((), device=ids.device)]
+            whole = found[0].new_full((count, completion), torch.nan)
+            whole[rows] = 0.0
+            for (part, *_), values in zip(parts, found, strict=False):
+                whole[part, : values.size(1)] = values[:, :completion]
+            return whole
+
+        return collect(0), collect(1) if has_entropy else None, None
 
     def stop_sharing(self, reason: str) -> None:
         self.sharing = None
@@ -130,89 +144,79 @@ class Packer:
         span = compute_pack_span(self.args.steps_per_generation, self.args.gradient_accumulation_steps)
         span = 1 if self.keeps_rows else span
         steps = [self.pack_step(parts[start : start + span]) for start in range(0, len(parts), span)]
-        batches, computed, tokens = zip(*steps, strict=True)
-        own = np.sum(tokens, 0) * self.args.num_iterations, np.zeros(len(TOKENS), int) + self.scored
-        self.scored = 0
-        with_gradient, without_gradient = np.sum(gather_object([own]), 0)
-        counted = {"rows_computed": sum(computed)}
-        counted |= {f"tokens_{name}": count for name, count in zip(TOKENS, with_gradient, strict=True)}
-        if without_gradient.any():
-            quiet = zip(TOKENS, without_gradient, strict=True)
-            counted |= {f"tokens_{name}_without_gradient": count for name, count in quiet}
-        needed, all_computed, *_ = with_gradient + without_gradient
-        counted |= {"padding": all_computed / needed} if needed else {}
-        return sum(batches, []), counted
+        batches, rows, tokens = zip(*steps, strict=True)
+        own = np.sum(tokens, 0) * self.args.num_iterations, self.scored
+        self.scored = (0,) * len(TOKENS)
+        counts = np.sum(gather_object([own]), 0)
+        counted = {"rows_computed": sum(rows)}
+        for suffix, each in zip(("", "_without_gradient"), counts, strict=True):
+            counted |= {
+                f"tokens_{name}{suffix}": count for name, count in zip(TOKENS, each, strict=True) if each.any()
+            }
+        needed, computed, *_ = counts.sum(0)
+        return sum(batches, []), counted | ({"padding": computed / needed} if needed else {})
 
     def pack_step(self, parts: list[TensorBatch]) -> tuple[list[TensorBatch], int, list[int]]:
         """Return the live rows of a step in few micro-batches, the rows that all ranks compute, and own [`TOKENS`]."""
         rows = [row for part in parts for row in self.unstack(part)]
-        filler = silence(min(rows, key=lambda row: row["facts"].tokens))
-        # The shortest row with an image. If no row has an image, it is the shortest row.
-        with_image = silence(min(rows, key=lambda row: (not row.get("num_images"), self.measure_row(row).total)))
+        # A short row with an image, if there is one. TRL takes a value of one token for one of a sequence.
+        keys = [(not row.get("num_images"), row["facts"].completion < 2, row["facts"].tokens) for row in rows]
+        filler = silence(rows[keys.index(min(keys))])
         live = [row for row in rows if row["live"]]
-        paths, budget = read_paths(live), max(map(count_padded_tokens, parts))
-        needed = count_needed(live, paths)
-        facts = budget, needed, paths is None, self.is_wide(rows), has_images(live), has_images(rows)
-        of_all = zip(*gather_object([facts]), strict=True)
-        budgets, all_needed, are_whole, are_wide, has_live_images, has_any_images = of_all
-        sharing = None if any(are_whole + are_wide) else self.sharing
+        size, width = join_parts(parts[0], "ids").shape
+        tokens = [count_needed(live), 0, width * len(rows), width * (len(rows) - len(live))]
+        is_wide = any(row["facts"].is_wide for row in rows)
+        facts = self.choose_sharing(rows) is not None, is_wide, has_images(rows) + has_images(live)
+        budgets, needed, do_share, are_wide, images = zip(
+            *gather_object([(width * size, tokens[0], *facts)]), strict=True
+        )
+        sharing = self.sharing if all(do_share) else None
         # The padding of another rank would change positions, but not those of models with images.
-        stays = self.keeps_rows or any(are_wide) or self.keeps_positions and not (sharing or any(has_any_images))
-        groups, weights = [[place] for place in range(len(live))], [self.measure_row(row).total for row in live]
-        if sharing and paths:  # single rows would leave what they share
-            groups = list_groups(paths, sum(all_needed) / len(all_needed))
-            weights = [count_different(paths[place] for place in group) for group in groups]
-        if not stays:
-            live = spread_groups([[live[place] for place in group] for group in groups], weights, self.accelerator)
-            paths = read_paths(live)  # in another order, and with rows of other ranks
-        max_rows = count_rows(parts[0]) if any(has_any_images) else max(1, len(live))
-        plan = plan_passes([*map(self.measure_row, live)], paths, sharing, max(budgets), len(parts), max_rows)
-        members = [[live[place] for place in one.rows] for one in plan]
-        tokens = [sum(row["facts"].loss_tokens for row in rows) for rows in members]
-        gathered = gather_object([([*map(len, members)], tokens)])
-        planned = [rows for rows, _ in gathered]  # for each rank, the rows of its micro-batches
-        loud = max(map(len, planned))
-        members += [[filler]] * (loud - len(plan))
-        counts = [[*sizes, *[1] * (loud - len(sizes))] for sizes in planned]
-        if loud and any(has_any_images) and not any(has_live_images):
-            # In TRL, the vision tower has a gradient of 0 here. Without this row it would have none, and optimizers would
-            # skip it.
-            members[-1] = [*members[-1], with_image]
-            counts = [[*sizes[:-1], sizes[-1] + 1] for sizes in counts]
-        none = Weights(0, 0, len(counts), len(parts))
-        silent = {**self.build([with_image]), "silent": True, "loss_scale": 0.0, "weights": none}
-        on_all = zip(*counts, strict=True), *(zip_longest(*each, fillvalue=0) for each in zip(*gathered, strict=True))
-        batches = [
-            {
-                **self.build(rows, one),
-                "most_rows": max(sizes),
-                "weights": Weights(sum(tokens), sum(live), sum(sizes) - sum(live), len(parts) / loud),
-            }
-            for one, rows, sizes, live, tokens in zip_longest(plan, members, *on_all)
-        ]
+        stays = self.keeps_rows or any(are_wide) or self.keeps_positions and not (sharing or any(images))
+        live = live if stays else self.spread(live, sharing, sum(needed) / len(needed))
+        plan = self.plan(live, sharing, max(budgets), len(parts), size if any(images) else len(live))
+        own = [(len(one.places), sum(live[place]["facts"].loss_tokens for place in one.places)) for one in plan]
+        shares = [*zip_longest(*gather_object([own]), fillvalue=(0, 0))]  # of each micro-batch, for all ranks
+        fills = [[not rows for rows, _ in each] for each in shares]
+        if fills and max(images) == 1:  # only dead rows have one
+            # The vision tower has a gradient of 0 in TRL. Without an image it would have none, and optimizers would skip it.
+            fills[-1] = [True] * len(images)
+        batches = []
+        plan += [Batch([], 0)] * (len(shares) - len(plan))
+        for one, each, fill in zip(plan, shares, fills, strict=True):
+            has_filler = fill[self.accelerator.process_index]
+            own_rows = [live[place] for place in one.places] + [filler] * has_filler
+            built = self.build(own_rows, one.tokens, None if has_filler else sharing)
+            batches.append({**built, "weights": add_shares(each, fill, len(parts) / len(shares))})
         if not self.keeps_rows:
-            ranks = [sum(place < len(own) for own in planned) for place in range(loud)]
-            counted = sum(map(sum, planned)) if self.is_drop else len(rows) * len(planned)
-            self.set_loss_scales(batches, ranks, len(parts), counted)
-        tokens = [
-            needed,
-            sum(map(count_computed_tokens, batches or [silent])),
-            sum(map(count_padded_tokens, parts)),
-            sum(count_padded_tokens(part) // count_rows(part) * part["live"].count(False) for part in parts),
-        ]
-        computed = sum(map(sum, counts)) or len(counts)  # if no row is live, each rank computes one filler row
-        return [dict(silent) for _ in parts[loud:]] + batches, computed, tokens
+            self.set_loss_scales(batches, len(parts), len(rows))
+        fillers = [fill[self.accelerator.process_index] for fill in fills] or [True]
+        tokens[1] = sum(one.tokens for one in plan) + sum(fillers) * self.measure_row(filler).total
+        none = Weights(0, 0, len(images), len(parts))
+        silent = {**self.build([filler]), "silent": True, "loss_scale": 0.0, "weights": none}
+        computed = sum(batch["weights"].rows + batch["weights"].fillers for batch in batches or [silent])
+        return [dict(silent) for _ in parts[len(shares) :]] + batches, computed, tokens
 
-    def set_loss_scales(self, batches: list[TensorBatch], ranks: list[int], count: int, rows: int) -> None:
-        """Let `count` losses have the denominator of all `rows`. `ranks` have live rows in each micro-batch."""
+    def spread(self, rows: list[TensorRow], sharing: Sharing | None, most: float) -> list[TensorRow]:
+        """Spread rows over the ranks. Rows that share tokens stay together, unless they have more than `most`."""
+        groups, weights = [[place] for place in range(len(rows))], [self.measure_row(row).total for row in rows]
+        if sharing:
+            paths = [row["facts"].path for row in rows]
+            groups = list_groups(paths, most)
+            weights = [count_different(paths[place] for place in group) for group in groups]
+        return spread_groups([[rows[place] for place in group] for group in groups], weights, self.accelerator)
+
+    def set_loss_scales(self, batches: list[TensorBatch], count: int, rows: int) -> None:
+        """Let `count` losses of `rows` rows on each rank have one denominator, that of live rows if others are dropped."""
         # TRL divides a loss by rows or tokens of a micro-batch, and by the number of micro-batches and of ranks.
-        total = count * self.accelerator.num_processes
-        for batch, with_rows in zip(batches, ranks, strict=True):
+        ranks = self.accelerator.num_processes
+        counted = sum(batch["weights"].rows for batch in batches) if self.is_drop else rows * ranks
+        for batch in batches:
             if self.args.loss_type in ROW_MEANS:
-                batch["loss_scale"] = count_rows(batch) * total / rows
+                batch["loss_scale"] = count_rows(batch) * count * ranks / counted
             elif self.is_drop and self.has_mean:
                 # The sum over tokens keeps its denominator, the number of tokens of the generation.
-                scale = batch["loss_scale"] = total / len(batches) / with_rows
+                scale = batch["loss_scale"] = count * ranks / len(batches) / batch["weights"].ranks
                 items = batch["num_items_in_batch"]
                 batch["num_items_in_batch"] = (items if items.device.type == "mps" else items.double()) * scale
 
@@ -227,9 +231,7 @@ def build_packer(trainer: Any, zero_variance: str, has_aux_loss: bool) -> Packer
         sharing = "neftune_noise_alpha makes noise that depends on the width of a batch"
     if "passes" in trainer._changes:
         sharing = f"{trainer._changes['passes']} is given whole rows"
-    if isinstance(sharing, str) and trainer.args.packing and trainer.accelerator.is_main_process:
-        logger.warning(SEPARATE.format(sharing))
-    return Packer(
+    packer = Packer(
         trainer.accelerator,
         trainer.args,
         pad_token_id=trainer._tokenizer.pad_token_id,
@@ -238,59 +240,28 @@ def build_packer(trainer: Any, zero_variance: str, has_aux_loss: bool) -> Packer
         keeps_rows=any(obstacle.is_of_micro_batch for obstacle in obstacles),
         keeps_positions=not takes_positions(trainer.model, has_images=True),
         limit=find_limit(trainer.model),
-        sharing=sharing if isinstance(sharing, Sharing) else None,
     )
+    if isinstance(sharing, Sharing):
+        packer.sharing = sharing
+    elif trainer.args.packing:
+        packer.stop_sharing(sharing)
+    return packer
 
 
 def run_pass(score: Callable[..., Logps], model: nn.Module, batch: TensorBatch, has_entropy: bool) -> Logps:
     if "packed" in batch:
-        shared: Logps = score_packed(score, model, batch["packed"], has_entropy)
-        return shared
-    ids, mask = join_parts(batch, "ids"), join_parts(batch, "mask")
-    positions = {name: value for name, value in batch.items() if name == "position_ids"}
+        return score_packed(score, model, batch["packed"], has_entropy)
+    told = Positioned(model, position_ids=batch["position_ids"]) if "position_ids" in batch else model
     others = {name: value for name, value in batch.items() if name in {*BOTH_WIDE, *IMAGES, *IMAGE_COUNTS}}
-    own = {"batch_size": len(ids), "compute_entropy": has_entropy, **others}  # by name: TRL 1.14 takes no other way
-    said: Logps = score_padded(
-        score, Positioned(model, **positions), ids, mask, batch["completion_ids"].size(1), **own
-    )
-    return said
+    ids, mask, keep = join_parts(batch, "ids"), join_parts(batch, "mask"), batch["completion_ids"].size(1)
+    others |= {"batch_size": len(ids), "compute_entropy": has_entropy}  # by name: TRL 1.14 takes no other way
+    return score_padded(score, told, keep, ids, mask, keep, **others)
 
 
-def read_paths(rows: list[TensorRow]) -> list[Path] | None:
-    """Return rows without their padding, or None if one has an image or a masked token between others."""
-    paths = [row["facts"].path for row in rows]
-    return None if None in paths else paths
-
-
-def count_needed(rows: list[TensorRow], paths: list[Path] | None) -> int:
+def count_needed(rows: list[TensorRow]) -> int:
     """Return the number of tokens of rows that must be computed."""
-    return sum(row["facts"].tokens for row in rows) if paths is None else count_different(paths)
-
-
-def join_parts(batch: TensorBatch, name: str) -> Tensor:
-    return torch.cat([batch[f"prompt_{name}"], batch[f"completion_{name}"]], 1)
-
-
-def make_result(example: Tensor, rows: list[int], count: int, width: int) -> Tensor:
-    """Return a tensor for all rows of a batch, with 0 in some rows and NaN in the others."""
-    whole = example.new_full((count, width), torch.nan)
-    whole[rows] = 0.0
-    return whole
-
-
-def count_missing(passes: int, kind: DistributedType) -> int:
-    """Return how many passes this rank has to add, because a sharded model needs the same number on every rank."""
-    return 0 if kind in REPLICATED else max(gather_object([passes])) - passes
-
-
-def count_padded_tokens(batch: TensorBatch) -> int:
-    tokens: int = batch["prompt_ids"].numel() + batch["completion_ids"].numel()
-    return tokens
-
-
-def count_computed_tokens(batch: TensorBatch) -> int:
-    tokens: int = batch["packed"].tokens.numel() if "packed" in batch else count_padded_tokens(batch)
-    return tokens
+    paths = [row["facts"].path for row in rows]
+    return sum(row["facts"].tokens for row in rows) if None in paths else count_different(paths)
 
 
 @contextmanager
@@ -308,8 +279,7 @@ def pad_gathered(accelerator: Accelerator, rows: int, scale: float = 1.0) -> Ite
         is_of_rows = value.dim() == 1 and all(value is not one for one in of_tokens)
         missing = rows - value.size(0) if is_of_rows else 0
         value = value if value.dim() else value * scale
-        padded: Tensor = gather(functional.pad(value, (0, missing), value=torch.nan) if missing > 0 else value)
-        return padded
+        return gather(functional.pad(value, (0, missing), value=torch.nan) if missing > 0 else value)
 
     with replace_members(accelerator, gather=pad, pad_across_processes=pad_across_processes):
         yield
@@ -322,6 +292,8 @@ class Weights(NamedTuple):
     rows: int  # without fillers
     fillers: int = 0  # that ranks without a live row compute
     batches: float = 1.0  # of TRL, for which this one stands
+    ranks: int = 0  # with live rows
+    most_rows: int = 0  # of a rank
 
     def sum_up(self, name: str, mean: float, has_sequence_ratios: bool) -> tuple[float, float]:
         """Return the sum whose mean TRL has appended, and the number of its summands."""
@@ -335,23 +307,29 @@ class Weights(NamedTuple):
         return mean * self.tokens, self.tokens
 
 
+def add_shares(shares: Sequence[tuple[int, int]], fills: Sequence[bool], batches: float) -> Weights:
+    """Return the weights of a micro-batch, given the rows and tokens of each rank, and whether it has a filler."""
+    rows, tokens = zip(*shares, strict=True)
+    most = max(map(sum, zip(rows, fills, strict=True)))
+    return Weights(sum(tokens), sum(rows), sum(fills), batches, sum(map(bool, rows)), most)
+
+
+@dataclass
 class MetricMeans:
     """Replaces the values that TRL appends for micro-batches by one mean, until TRL logs it and clears its lists."""
 
-    def __init__(self, has_sequence_ratios: bool) -> None:
-        self.has_sequence_ratios = has_sequence_ratios
-        self.sums: dict[str, tuple[float, float]] = {}
+    has_sequence_ratios: bool
+    sums: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     @contextmanager
-    def weigh(self, metrics: Mapping[str, list[float]], weights: Weights | None) -> Iterator[None]:
+    def weigh(self, metrics: Mapping[str, list[float]], weights: Weights) -> Iterator[None]:
         """Weight what is appended to metrics in the meantime."""
         lengths = {name: len(values) for name, values in metrics.items()}
         yield
-        for name in (OF_TOKENS + OF_RATIOS + OF_SEQUENCES + OF_EXTREMES + OF_BATCHES) if weights else ():
+        for name in OF_TOKENS + OF_RATIOS + OF_SEQUENCES + OF_EXTREMES + OF_BATCHES:
             values = metrics.get(name, [])
-            if weights and len(values) > lengths.get(name, 0):
-                last = values.pop()
+            if len(values) > lengths.get(name, 0):
+                added = weights.sum_up(name, values.pop(), self.has_sequence_ratios)
                 before = self.sums[name] if values else (0.0, 0.0)
-                added = weights.sum_up(name, last, self.has_sequence_ratios)
                 total, count = self.sums[name] = before[0] + added[0], before[1] + added[1]
                 values[:] = [total / count if count else math.nan]  # which TRL leaves out

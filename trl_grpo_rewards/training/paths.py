@@ -31,14 +31,18 @@ def read_path(ids: list[int], mask: list[int], prompt: int, first: int) -> Path 
     return Path(first + start, ids[start:end], prompt - start)
 
 
-def list_shared(paths: Sequence[Path]) -> list[int]:
-    """Return how many columns of its prompt each of some sorted rows has from the row before it."""
+def list_shared(paths: Sequence[Path], of_prompts: bool = False) -> list[int]:
+    """
+    Return how many columns each of some sorted rows has from the row before it, at least a prompt or [`FEWEST`].
+
+    With `of_prompts`, only columns of prompts are shared.
+    """
     shared = [0] * len(paths)
     for place, (before, path) in enumerate(pairwise(paths), 1):
         one, other = before.tokens, path.tokens
-        most = min(before.columns, path.columns, path.prompt) if before.first == path.first else 0
+        most = min(before.columns, path.columns, *[path.prompt] * of_prompts) if before.first == path.first else 0
         common = bisect_left(range(most), True, key=lambda last: one[: last + 1] != other[: last + 1])
-        shared[place] = common if common == path.prompt or common >= FEWEST else 0
+        shared[place] = common if common >= min(path.prompt, FEWEST) else 0
     return shared
 
 
@@ -48,9 +52,9 @@ def count_different(paths: Iterable[Path]) -> int:
     return sum(path.columns for path in ordered) - sum(list_shared(ordered))
 
 
-def measure_passes(paths: Sequence[Path], multiple: int) -> Callable[[int], Iterator[int]]:
+def measure_passes(paths: Sequence[Path], shared: list[int], multiple: int) -> Callable[[int], Iterator[int]]:
     """Return a function that yields the tokens of passes with the last, the last two, ... of the first sorted rows."""
-    own, shared = [path.columns for path in paths], list_shared(paths)
+    own = [path.columns for path in paths]
     added = [0, *accumulate(own[place] - shared[place] for place in range(len(paths)))]
 
     def measure(end: int) -> Iterator[int]:

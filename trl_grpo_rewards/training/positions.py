@@ -6,9 +6,7 @@ import sys
 from functools import partial
 from typing import Any
 
-import torch
 from accelerate.utils import extract_model_from_parallel
-from torch import Tensor
 
 
 SCALED_BY_LENGTH = ("dynamic", "longrope")  # rotary embeddings that depend on the largest position
@@ -56,6 +54,7 @@ def find_limit(model: Any) -> float:
 
 def find_base(model: Any) -> Any:
     """Return the model of transformers in what distributes, compiles or adapts it."""
+    model = model.func if isinstance(model, Positioned) else model
     model = extract_model_from_parallel(model, keep_torch_compile=False)
     return model.get_base_model() if hasattr(model, "get_base_model") else model
 
@@ -64,8 +63,3 @@ def count_virtual_tokens(model: Any) -> int:
     """Return the number of tokens that PEFT's prompt learning puts before each row."""
     adapters = getattr(model, "peft_config", {}).values()
     return max((getattr(one, "num_virtual_tokens", None) or 0 for one in adapters), default=0)
-
-
-def count_positions(columns: int, cut: Tensor) -> Tensor:
-    """Return the positions of tokens in rows whose first columns were cut. A negative number of columns was added."""
-    return (torch.arange(columns, device=cut.device) + cut[:, None]).clamp(min=0)

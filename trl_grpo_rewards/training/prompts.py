@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,16 @@ PLACE_COLUMN = "trl_grpo_rewards_place"  # index of a prompt; rewards and record
 STATE_FILE = "prompts.npz"  # the file in a checkpoint with the state of the stream
 
 
+@dataclass
 class PromptStream:
     """Rows of a dataset of `size` rows, epoch after epoch, in an order that is shuffled by the seed and the epoch."""
 
-    def __init__(self, size: int, seed: int, shuffle: bool = True, has_prompts: bool = True) -> None:
-        self.size, self.seed, self.shuffle = size, seed, shuffle
-        self.has_prompts = has_prompts  # otherwise, an environment gives another prompt for a row each time
-        self.position, self.epoch = 0, -1
+    size: int
+    seed: int
+    shuffle: bool = True
+    has_prompts: bool = True  # otherwise, an environment gives another prompt for a row each time
+    position: int = 0
+    epoch: int = -1
 
     def draw(self) -> int:
         epoch, index = divmod(self.position, self.size)

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from .paths import Path, read_path
 from .trl_members import utils
@@ -47,15 +48,47 @@ def count_rows(batch: TensorBatch) -> int:
     return len(batch["advantages"])
 
 
-def split_images(batch: TensorBatch) -> TensorBatch:
-    """Return the batch with a list of one tensor per row wherever a tensor concatenates the images of all rows."""
-    return batch if has_entry_per_row(batch) else utils.split_pixel_values_by_grid(batch)
-
-
 def has_entry_per_row(row_or_batch: TensorRow | TensorBatch) -> bool:
     """Return whether one entry holds all images of a row, as in Idefics. TRL looks only at the number of entries."""
     pixels = row_or_batch.get("pixel_values")
     return isinstance(pixels, Tensor) and pixels.dim() == 5 and "image_sizes" not in row_or_batch
+
+
+def join_parts(batch: TensorBatch, name: str) -> Tensor:
+    """Return the `ids` or the `mask` of all tokens."""
+    return torch.cat([batch[f"prompt_{name}"], batch[f"completion_{name}"]], 1)
+
+
+class Facts(NamedTuple):
+    """What is known of a row on the host."""
+
+    prompt: int  # number of columns from the first one on that is not masked
+    completion: int  # number of columns up to the last one that is not masked
+    tokens: int  # that are not masked
+    loss_tokens: int
+    is_wide: bool  # rotary embeddings depend on the width of the batch
+    path: Path | None  # None if the row has an image or a masked token between others
+
+
+def read_facts(batch: TensorBatch, limit: float) -> list[Facts]:
+    """Return the facts about each row, for which the host waits once."""
+    prompt, width = batch["prompt_ids"].size(1), batch["completion_ids"].size(1)
+    of_loss = batch["prompt_mask"] * 0, batch["completion_mask"] * batch.get("tool_mask", 1)
+    on_device = join_parts(batch, "ids"), join_parts(batch, "mask"), torch.cat(of_loss, 1).long()
+    on_host = torch.stack(on_device).tolist()
+    widths = batch.get("prompt_width", [prompt] * len(on_host[0]))  # in which TRL counts positions
+    is_text = not batch.keys() & {*BOTH_WIDE, "pixel_values"}
+    return [
+        Facts(
+            prompt - (mask.index(1) if 1 in mask[:prompt] else prompt),
+            width - (mask[::-1].index(1) if 1 in mask[prompt:] else width),
+            sum(mask),
+            sum(of_loss),
+            max(widths) + width >= limit,
+            read_path(ids, mask, prompt, own - prompt) if is_text else None,
+        )
+        for ids, mask, of_loss, own in zip(*on_host, widths, strict=True)
+    ]
 
 
 def unstack(batch: TensorBatch, keeps_positions: bool = False, limit: float = math.inf) -> list[TensorRow]:
@@ -66,58 +99,22 @@ def unstack(batch: TensorBatch, keeps_positions: bool = False, limit: float = ma
             f"split are {', '.join(sorted(KNOWN_KEYS))}. Set packing=False to train without splitting, or open an issue "
             f"with the key and your version of TRL."
         )
-    batch = {key: value for key, value in split_images(batch).items() if value is not None}
-    facts = read_facts(batch)
-    prompt, width = batch["prompt_ids"].size(1), batch["completion_ids"].size(1)
-    widths = batch.get("prompt_width", [prompt])
-    is_wide = max(widths) + width >= limit
-    images = batch.get("num_images", [0] * len(facts))
-    rows = []
+    if not has_entry_per_row(batch):
+        batch = utils.split_pixel_values_by_grid(batch)  # one tensor per row where one has the images of all rows
+    batch = {key: value for key, value in batch.items() if value is not None}
+    facts, prompt = read_facts(batch, limit), batch["prompt_ids"].size(1)
     if not keeps_positions:
         batch.setdefault("prompt_width", [prompt] * len(facts))
+    images = batch.get("num_images", [0] * len(facts))
+    rows = []
     for index, (own, count) in enumerate(zip(facts, images, strict=True)):
         start = 0 if keeps_positions else prompt - max(1, own.prompt)
-        length = width if is_wide else own.completion
-        if not length:  # a masked completion keeps its tokens if it has images, since some may stand for an image
-            length = width if count else 1
+        # A masked completion keeps its tokens if it has images, since some may stand for an image.
+        keeps_width = own.is_wide or count and not own.completion
+        length = batch["completion_ids"].size(1) if keeps_width else max(1, own.completion)
         row = {key: slice_value(key, value, index, start, prompt, length) for key, value in batch.items()}
         rows.append({**row, "facts": own})
     return rows
-
-
-class Facts(NamedTuple):
-    """What is known of a row on the host."""
-
-    prompt: int  # number of columns up to the first that is not masked
-    completion: int  # number of columns up to the last one that is not masked
-    tokens: int  # that are not masked
-    loss_tokens: int
-    path: Path | None  # None if the row has an image or a masked token between others
-
-
-def read_facts(batch: TensorBatch) -> list[Facts]:
-    """Return the facts about each row, for which the host waits once."""
-    prompt, mask = batch["prompt_ids"].size(1), batch["completion_mask"]
-    wide = [torch.cat([batch[f"prompt_{name}"], batch[f"completion_{name}"]], 1).long() for name in ("ids", "mask")]
-    counted = torch.cat([*wide, (mask * batch.get("tool_mask", 1)).sum(1, keepdim=True).long()], 1).tolist()
-    columns, facts = wide[0].size(1), []
-    is_text = not batch.keys() & {*BOTH_WIDE, "pixel_values"}
-    for index, row in enumerate(counted):
-        ids, real = row[:columns], row[columns : 2 * columns]
-        before, after = real[:prompt], real[prompt:]
-        width = batch.get("prompt_width", [prompt] * len(counted))[
-            index
-        ]  # that of TRL, in which positions are counted
-        facts.append(
-            Facts(
-                prompt - before.index(1) if 1 in before else 0,
-                len(after) - after[::-1].index(1) if 1 in after else 0,
-                sum(real),
-                row[-1],
-                read_path(ids, real, prompt, width - prompt) if is_text else None,
-            )
-        )
-    return facts
 
 
 def slice_value(key: str, value: Any, index: int, start: int, prompt: int, length: int) -> Any:
@@ -141,8 +138,7 @@ def stack(rows: list[TensorRow], pad_token_id: int, multiple: int | None = None)
     if not has_images(rows):
         keys = {key: None for key in keys if key not in IMAGES and key not in IMAGE_COUNTS}
     batch = {key: stack_key(key, rows, pad_token_id, multiple) for key in keys}
-    merged: TensorBatch = utils.unsplit_pixel_values_by_grid(batch)
-    return merged
+    return utils.unsplit_pixel_values_by_grid(batch)
 
 
 def has_images(rows: list[TensorRow]) -> bool:
@@ -161,28 +157,27 @@ def stack_key(key: str, rows: list[TensorRow], pad_token_id: int, multiple: int 
         return utils.pad(values, 0.0, "right", multiple) if values[0].dim() else torch.stack(values)
     if key in IMAGES:
         return pad_images(key, rows)
+    values = fill_values(key, rows)
     if key in BOTH_WIDE:
-        before = [row[key][: row["prompt_ids"].size(0)] for row in fill_missing(key, rows)]
-        after = [row[key][row["prompt_ids"].size(0) :] for row in fill_missing(key, rows)]
+        parts = [value.tensor_split([len(row["prompt_ids"])]) for value, row in zip(values, rows, strict=True)]
+        before, after = zip(*parts, strict=True)
         return torch.cat([utils.pad(before, 0, "left", multiple), utils.pad(after, 0, "right", multiple)], 1)
-    neutral = {**PROMPT_WIDE, **COMPLETION_WIDE}[key]
-    values = [row[key] for row in fill_missing(key, rows)]
     if key == "importance_sampling_ratio" and all(value.size(0) == 1 for value in values):
         multiple = None  # one ratio per sequence
-    side = "left" if key in PROMPT_WIDE else "right"
+    neutral, side = (PROMPT_WIDE[key], "left") if key in PROMPT_WIDE else (COMPLETION_WIDE[key], "right")
     return utils.pad(values, pad_token_id if neutral is PAD_TOKEN_ID else neutral, side, multiple)
 
 
-def fill_missing(key: str, rows: list[TensorRow]) -> list[TensorRow]:
-    """Return the rows with neutral values where the key is missing."""
+def fill_values(key: str, rows: list[TensorRow]) -> list[Tensor]:
+    """Return the tensors of tokens of a key, which are neutral where it is missing."""
     example = next(row[key] for row in rows if key in row)
-    neutral = {**COMPLETION_WIDE, **BOTH_WIDE}.get(key, 0)
-
-    def fill(row: TensorRow) -> TensorRow:
-        width = row["completion_ids"].size(0) + (row["prompt_ids"].size(0) if key in BOTH_WIDE else 0)
-        return row if key in row else {**row, key: example.new_full((width,), neutral)}
-
-    return [fill(row) for row in rows]
+    neutral = (COMPLETION_WIDE | BOTH_WIDE).get(key, 0)
+    parts = ("prompt_ids", "completion_ids") if key in BOTH_WIDE else ("completion_ids",)
+    widths = [sum(len(row[part]) for part in parts) for row in rows]
+    return [
+        row[key] if key in row else example.new_full((width,), neutral)
+        for row, width in zip(rows, widths, strict=True)
+    ]
 
 
 def pad_images(key: str, rows: list[TensorRow]) -> list[Tensor]:
@@ -192,28 +187,15 @@ def pad_images(key: str, rows: list[TensorRow]) -> list[Tensor]:
     shape = [max(row[key].size(dim) for row in rows if key in row) for dim in range(1, example.dim())]
 
     def pad(row: TensorRow) -> Tensor:
-        value: Tensor = row.get(key, example[:0])
-        count = 1 if one_entry and key not in row else value.size(0)
-        if [count, *shape] == [*value.shape]:
-            return value
-        whole = example.new_full((count, *shape), IMAGES[key])
-        whole[(slice(value.size(0)), *(slice(width) for width in value.shape[1:]))] = value
-        return whole
+        value = row.get(key, example[:0])
+        entries = int(one_entry and key not in row)
+        missing = entries, *(most - size for most, size in zip(shape, value.shape[1:], strict=True))
+        return functional.pad(value, [side for count in missing[::-1] for side in (0, count)], value=IMAGES[key])
 
     return [pad(row) for row in rows]
 
 
 def silence(row: TensorRow) -> TensorRow:
-    """Return the row as a filler that adds nothing to any sum over completion tokens. With images, it stays whole."""
-    if not row.get("num_images"):  # three tokens, since TRL takes a completion of one for a value per sequence
-        prompt = row["prompt_ids"].size(0)
-        widths = [key for key in (*COMPLETION_WIDE, "advantages") if key in row and row[key].dim()]
-        last = {key: row[key][-1:] for key in PROMPT_WIDE}
-        ratio = "importance_sampling_ratio"  # may be one per sequence
-        first = {key: row[key][:1] if key == ratio else row[key][[0, -1]] for key in widths}
-        both = {key: row[key][[prompt - 1, prompt, -1]] for key in BOTH_WIDE if key in row}
-        row = {**row, **last, **first, **both, "prompt_mask": torch.ones_like(last["prompt_mask"])}
-        row["completion_mask"] = torch.ones_like(first["completion_mask"])
-    row = {**row, "advantages": torch.zeros_like(row["advantages"])}
-    row["tool_mask"] = torch.zeros_like(row["completion_mask"])  # masks the loss, not the attention
-    return row
+    """Return the row as a filler that adds nothing to any sum over completion tokens."""
+    zeros = torch.zeros_like(row["completion_mask"])  # which mask the loss, and not the attention
+    return {**row, "advantages": torch.zeros_like(row["advantages"]), "tool_mask": zeros}

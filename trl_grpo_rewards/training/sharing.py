@@ -42,7 +42,7 @@ def find_sharing(model: Any, accelerator: Accelerator, pad_to_multiple_of: int |
 def find_obstacle(model: Any, base: Any, config: Any) -> str:
     """Return why a model cannot share tokens, or nothing."""
     implementation, has_tower = config._attn_implementation, hasattr(base.config, "vision_config")
-    kinds = dict.fromkeys(getattr(config, "layer_types", None) or ())
+    kinds = getattr(config, "layer_types", None) or ()
     adapters = getattr(model, "peft_config", {}).values()
     if not has_fused_head():
         return "trl 1.15 or newer is needed to share it"

@@ -166,7 +166,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
         self.args = name_metric(self, self._best_metric)  # early stopping asks for it before training, too
         with avoid_cudnn(self.args):
-            metrics: dict[str, float] = super().evaluate(*args, **kwargs)
+            metrics = super().evaluate(*args, **kwargs)
         best = f"eval_{(self.args.metric_for_best_model or '').removeprefix('eval_')}"
         if metrics.get(best, 0) is None:  # nothing was scored
             metrics[best] = math.nan  # the comparison with the best value raises an error for None
@@ -174,16 +174,14 @@ class FilteredGRPOTrainer(GRPOTrainer):
 
     def get_batch_samples(self, *args: Any, **kwargs: Any) -> tuple:
         if self.state.global_step < self.state.max_steps:
-            batches: tuple = super().get_batch_samples(*args, **kwargs)
-            return batches
+            return super().get_batch_samples(*args, **kwargs)
         self.control.should_training_stop = True  # transformers would train a finished run for one more step
         return [], None
 
     def get_train_dataloader(self) -> DataLoader:
         dataset = self.train_dataset if self._prompts is None else PlacedRows(self.train_dataset)
         with replace_members(self, train_dataset=dataset):
-            loader: DataLoader = super().get_train_dataloader()
-        return loader
+            return super().get_train_dataloader()
 
     def _set_signature_columns_if_needed(self) -> None:
         super()._set_signature_columns_if_needed()
@@ -191,9 +189,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
             self._signature_columns.append(PLACE_COLUMN)
 
     def _get_train_sampler(self, dataset: Any = None) -> Sampler:
-        sampler: Sampler = super()._get_train_sampler(dataset)
-        self._sampler = sampler
-        return sampler
+        self._sampler = super()._get_train_sampler(dataset)
+        return self._sampler
 
     def _generate_and_score(self, generate: Callable[[list], tuple], prompts: list) -> tuple:
         """Return what TRL generates, and score it at once: TRL asks for rewards only after the passes without gradient."""
@@ -220,7 +217,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         if "rewards" not in self._changes:  # an own method may compare functions, or pass arguments by position
             self.reward_funcs = check_functions(given, self.reward_func_names)
         try:
-            rewards: Tensor = self._calculate_rewards(self._rows, prompts, contents, ids)
+            rewards = self._calculate_rewards(self._rows, prompts, contents, ids)
         finally:
             GROUP_SIZE.reset(known)
             self.reward_funcs = given
@@ -231,8 +228,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
             )
         hashes = [hash(tuple(one)) for one in ids]  # hashes of integers are the same in every process
         keys = self.accelerator.gather(torch.tensor(hashes, device=rewards.device))
-        of_host = rewards.cpu(), keys.cpu()  # all that is said of groups needs no other copy from a GPU
-        return build_groups(*of_host, size, self.reward_func_names, self.reward_weights.cpu(), self._rule)
+        weights = self.reward_weights.cpu()  # all that is said of groups needs no other copy from a GPU
+        return build_groups(rewards.cpu(), keys.cpu(), size, self.reward_func_names, weights, self._rule)
 
     def _recall_rewards(self, calculate: Callable[..., Tensor], *args: Any, **kwargs: Any) -> Tensor:
         """Return the rewards of completions that may be scored already."""
@@ -243,26 +240,16 @@ class FilteredGRPOTrainer(GRPOTrainer):
             else known.groups.rewards.flatten(0, 1).to(self.accelerator.device)
         )
 
-    def _get_per_token_logps_and_entropies(
-        self,
-        model: nn.Module,
-        input_ids: Tensor,
-        attention_mask: Tensor,
-        logits_to_keep: int,
-        *args: Any,
-        **kwargs: Any,
-    ) -> Logps:
-        plain: Callable[..., Logps] = super()._get_per_token_logps_and_entropies
-        wide = input_ids, attention_mask, logits_to_keep
+    def _get_per_token_logps_and_entropies(self, model: nn.Module, *args: Any, **kwargs: Any) -> Logps:
+        plain = super()._get_per_token_logps_and_entropies
+        batch = dict(zip(LOGPS_ARGUMENTS, args, strict=False)) | kwargs
+        count, others = len(batch["input_ids"]), args[len(LOGPS_ARGUMENTS) :]
         packed = model.packed if isinstance(model, Positioned) else None
-        if packed is not None and packed.shape == (len(input_ids), logits_to_keep):
-            shared: Logps = score_packed(plain, model.func, packed, kwargs.get("compute_entropy", False))
-            return shared
-        if torch.is_grad_enabled() or not self._packs or any(args[2:]) or kwargs.get("compute_aux_loss"):
-            said: Logps = score_padded(plain, model, *wide, *args, **kwargs)
-            return said
-        batch = dict(zip(LOGPS_ARGUMENTS, (*wide, *args), strict=False)) | kwargs
-        rows = [*range(len(input_ids))]
+        if packed is not None and packed.shape == (count, batch["logits_to_keep"]):
+            return score_packed(plain, model.func, packed, batch.get("compute_entropy", False))
+        if torch.is_grad_enabled() or not self._packs or any(others) or kwargs.get("compute_aux_loss"):
+            return score_padded(plain, model, batch["logits_to_keep"], *args, **kwargs)
+        rows = [*range(count)]
         if self._generation is not None and self._removes_dead_rows and "advantages" not in self._changes:
             rows = self._generation.live.nonzero().flatten().tolist()
         packer = self._packer if self.model.training else replace(self._packer)  # which counts nothing
@@ -276,7 +263,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         recall = partial(self._recall_rewards, self._calculate_rewards)
         aligned = align_columns(self._logs, len(inputs) * self.accelerator.num_processes)
         with aligned, replace_members(self, _generate=generate, _calculate_rewards=recall):
-            output: TensorBatch = super()._generate_and_score_completions(inputs)
+            output = super()._generate_and_score_completions(inputs)
         if self._removes_dead_rows and self._generation is not None:
             clear_dead_rows(output, self._generation, self._logs["advantages"])
         return output
@@ -343,7 +330,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
     def _prepare_inputs(self, generation_batch: Any) -> TensorBatch:
         self._make_batch = self._generate_and_score_completions  # with what a subclass or a caller makes of it
         with replace_members(self, _generate_and_score_completions=self._fill):
-            batch: TensorBatch = super()._prepare_inputs(generation_batch)
+            batch = super()._prepare_inputs(generation_batch)
         if "live" in batch:
             self._buffered_inputs, counted = self._packer.pack(self._buffered_inputs)
             self._log_groups(**counted)
@@ -354,15 +341,15 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self._is_silent = "silent" in inputs and not self.accelerator.sync_gradients
         if self._is_silent:
             return torch.zeros((), device=self.accelerator.device)
+        if "weights" not in inputs:
+            return super().compute_loss(model, inputs, *args, **kwargs)
         if "position_ids" in inputs:
             told = Positioned(model, position_ids=inputs["position_ids"])
             model, told.packed = told, inputs.get("packed")  # type: ignore[assignment]
-        scale = inputs.get("loss_scale", 1.0)
-        means = self._means.weigh(self._metrics["train"], inputs.get("weights"))
-        with means, pad_gathered(self.accelerator, inputs.get("most_rows", 0), scale):
-            loss: Tensor = super().compute_loss(model, inputs, *args, **kwargs)
-            loss = loss * scale
-        return loss
+        scale, weights = inputs.get("loss_scale", 1.0), inputs["weights"]
+        means = self._means.weigh(self._metrics["train"], weights)
+        with means, pad_gathered(self.accelerator, weights.most_rows, scale):
+            return super().compute_loss(model, inputs, *args, **kwargs) * scale
 
     def _run_backward(self, backward: Callable[..., None], loss: Tensor, **kwargs: Any) -> None:
         """Skip the constants of `compute_loss`, which DeepSpeed refuses. Any other loss without a gradient is an error."""
@@ -370,7 +357,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
             backward(loss, **kwargs)
 
     def create_optimizer(self, *args: Any, **kwargs: Any) -> torch.optim.Optimizer:
-        optimizer: torch.optim.Optimizer = super().create_optimizer(*args, **kwargs)
+        optimizer = super().create_optimizer(*args, **kwargs)
         if not any(group["params"] for group in optimizer.param_groups):
             raise ValueError(
                 "A run needs weights to train, but the optimizer has no parameter, since none of the model requires a gradient. "

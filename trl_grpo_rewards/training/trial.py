@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
 from accelerate.utils import gather_object
@@ -40,7 +39,7 @@ class Trial:
     def run(
         self, score: Callable[..., Logps], model: nn.Module, prompts: list[list[int]], ids: list[list[int]], size: int
     ) -> None:
-        """Try the longest rows of a generation, whose groups have `size` rows, if it is time."""
+        """Try the longest rows of the group with the longest row, if it is time. Groups have `size` rows."""
         if self.packer.sharing is None:
             return
         self.generations += 1
@@ -50,25 +49,15 @@ class Trial:
         is_due = self.generations in GENERATIONS or longest >= LONGER * self.longest
         if not is_due or widest >= self.packer.limit:
             return
-        rows = choose_rows(lengths, size)
+        start = lengths.index(max(lengths)) // size * size
+        rows = sorted(range(len(ids))[start : start + size], key=lengths.__getitem__)[-TRIED:]
         own = [prompts[row] for row in rows], [ids[row] for row in rows]
-        found = gather_object([(do_share(*own), compare(self.packer, score, model, *own))])
-        if all(shares for shares, _ in found):
+        paths = sorted(Path(0, prompt + after, len(prompt)) for prompt, after in zip(*own, strict=True))
+        found = gather_object([(any(list_shared(paths)), compare(self.packer, score, model, *own))])
+        if all(shares for shares, _ in found):  # else nothing was tried
             self.longest = longest
         if faults := [fault for _, fault in found if fault]:
             self.packer.stop_sharing(faults[0])
-
-
-def choose_rows(lengths: list[int], size: int) -> list[int]:
-    """Return the longest rows of the group, of `size` rows, that has the longest row of all."""
-    start = lengths.index(max(lengths)) // size * size
-    return sorted(range(len(lengths))[start : start + size], key=lengths.__getitem__)[-TRIED:]
-
-
-def do_share(prompts: list[list[int]], completions: list[list[int]]) -> bool:
-    """Return whether rows have tokens in common. Without, nothing is tried."""
-    rows = zip(prompts, completions, strict=True)
-    return any(list_shared(sorted(Path(0, prompt + own, len(prompt)) for prompt, own in rows)))
 
 
 def compare(
@@ -79,26 +68,25 @@ def compare(
     completions: list[list[int]],
 ) -> str:
     """Return what differs if rows share tokens, or nothing."""
-    size = packer.args.per_device_train_batch_size
-    was_training, columns = model.training, max(1, *map(len, completions))
-    device = next(model.parameters()).device
+    size, columns = packer.args.per_device_train_batch_size, max(1, *map(len, completions))
+    was_training, weight = model.training, next(model.parameters())
     model.eval()
     try:
         parts = [
-            utils.pad([torch.tensor(row, dtype=torch.long, device=device) for row in own], -1, side)
+            utils.pad([torch.tensor(row, dtype=torch.long, device=weight.device) for row in own], -1, side)
             for own, side in ((prompts, "left"), (completions, "right"))
         ]
         ids = torch.cat(parts, 1)
         own = ids.clamp(min=0), (ids >= 0).long(), columns
-        batch: dict[str, Any] = dict(zip(LOGPS_ARGUMENTS, (*own, len(ids)), strict=False))
+        batch = dict(zip(LOGPS_ARGUMENTS, (*own, len(ids)), strict=False))
         with torch.no_grad():
-            layouts = []
-            for more in (0, *PADDINGS):
-                wide = *(functional.pad(one, (more, more)) for one in own[:2]), columns + more
-                layouts.append(score(model, *wide, batch_size=size)[0][:, :columns])
+            wide = (
+                (*(functional.pad(one, (more, more)) for one in own[:2]), columns + more) for more in (0, *PADDINGS)
+            )
+            layouts = [score(model, *each, batch_size=size)[0][:, :columns] for each in wide]
             shared, *_ = replace(packer).score(score, model, batch, [*range(len(ids))])
         is_token = own[1][:, -columns:].bool()
-        is_rounded = packer.accelerator.mixed_precision != "no" or next(model.parameters()).dtype.itemsize < 4
+        is_rounded = packer.accelerator.mixed_precision != "no" or weight.dtype.itemsize < 4
         return find_difference(shared[is_token], torch.stack(layouts)[:, is_token], MOST_NOISE[is_rounded])
     except Exception as error:  # of any code of a model
         return f"rows cannot share it: {type(error).__name__}: {error}"
@@ -124,7 +112,7 @@ def find_difference(shared: Tensor, layouts: Tensor, most_noise: float) -> str:
     is_usual = difference.mean() <= times * noise.mean() and difference.max() <= times_of_one * noise.max()
     if is_usual and noise.mean() <= most_noise:
         return ""
-    means = (
-        f"{difference.mean():.1g} on average if rows share it, and by {noise.mean():.1g} if only the padding changes"
+    return (
+        f"log-probabilities differ by {difference.mean():.1g} on average if rows share it, and by {noise.mean():.1g} if only "
+        f"the padding changes"
     )
-    return f"log-probabilities differ by {means}"

@@ -30,10 +30,11 @@ METHODS = tuple(  # methods of `GRPOTrainer` that this package overrides
     "create_optimizer get_batch_samples".split()
 )
 
-CALLED = {  # methods of `GRPOTrainer` that this package calls or replaces for a while, and their parameters
+CALLED = {  # methods of `GRPOTrainer` that this package calls, or replaces for a while, with some parameters
     "_calculate_rewards": "inputs, prompts, completions, completion_ids_list",
     "_compute_loss": "model, inputs",
     "_generate": "prompts",
+    "_get_per_token_logps_and_entropies": "model, input_ids, attention_mask, logits_to_keep, ...",
 }
 
 PARTS = {  # methods of `GRPOTrainer` that a subclass may change, and the part of the training that each decides
@@ -91,8 +92,9 @@ def check_trl(own: type, owner: type) -> None:
     """Check that TRL has all members, and that its methods take what `own`, which overrides them in `owner`, passes."""
     check_members(utils, UTILITIES)
     check_members(owner, (*METHODS, *CALLED))
-    wanted = {name: text.split(", ") for name, text in CALLED.items()}
-    for name, mine in (wanted | {name: list_parameters(vars(own)[name]) for name in METHODS}).items():
+    wanted = {name: list_parameters(vars(own)[name]) for name in METHODS}
+    wanted |= {name: text.split(", ") for name, text in CALLED.items()}
+    for name, mine in wanted.items():
         found = list_parameters(getattr(owner, name))
         unlike = (pair for pair in zip_longest(mine, found) if pair[0] != pair[1] or ANY in pair)
         if ANY not in next(unlike, (ANY,)):
