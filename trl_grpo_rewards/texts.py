@@ -41,10 +41,28 @@ def completion_messages(completion: str | Message | Sequence[Message] | None) ->
 
 
 def completion_text(completion: str | Message | Sequence[Message] | None) -> str:
-    """Return the text of a completion in either of TRL's formats. Of several messages, the assistant's last one counts."""
-    messages = () if isinstance(completion, str) else completion_messages(completion)
-    replies = [message for message in messages if message.get("role", "assistant") == "assistant"]
-    return completion if isinstance(completion, str) else content_text(replies[-1].get("content")) if replies else ""
+    """
+    Return the text of a completion in either of TRL's formats. Of several messages, the assistant's last one counts.
+
+    Marks of a chat template that end a turn are left out at the end.
+    """
+    if isinstance(completion, str):
+        return strip_end_marks(completion)
+    replies = [one for one in completion_messages(completion) if one.get("role", "assistant") == "assistant"]
+    return strip_end_marks(content_text(replies[-1].get("content"))) if replies else ""
+
+
+END_MARKS = tuple(
+    "<|im_end|> <|eot_id|> <|endoftext|> <|end_of_text|> <|end|> <|return|> <|eom_id|> <|end_of_turn|> <end_of_turn> "
+    "<turn|> <｜end▁of▁sentence｜> <|endofassistant|> <eos> <pad> <|pad|> </s> [EOS]".split()
+)
+
+
+def strip_end_marks(text: str) -> str:
+    end = len(text)
+    while text.endswith(END_MARKS, 0, end) or text[max(0, end - 1) : end].isspace():
+        end -= next((len(one) for one in END_MARKS if text.endswith(one, 0, end)), 1)
+    return text[:end] if text[end:].strip() else text  # white space alone is left as it is
 
 
 def prompt_text(prompt: str | Sequence[Message] | None) -> str:

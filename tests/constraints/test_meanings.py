@@ -6,16 +6,16 @@ import time
 import pytest
 
 from helpers.instructed import pay, read_texts
-from trl_grpo_rewards.constraints import formats, occurrences, sentences
+from trl_grpo_rewards.constraints import formats, occurrences, sentences, training
 from trl_grpo_rewards.constraints.table import CONSTRAINTS
 
 
-TOPICS = (formats, occurrences, sentences)
+TOPICS = (formats, occurrences, sentences, training)
 MEANINGS = read_texts("meanings.txt")
 
 
 def test_every_constraint_is_here_and_in_a_topic():
-    assert MEANINGS.keys() == CONSTRAINTS.keys() and len(CONSTRAINTS) == 83
+    assert MEANINGS.keys() == CONSTRAINTS.keys() and len(CONSTRAINTS) == 112
     assert {one.function.__module__ for one in CONSTRAINTS.values()} == {topic.__name__ for topic in TOPICS}
 
 

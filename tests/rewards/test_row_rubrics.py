@@ -210,7 +210,7 @@ def test_check_says_what_was_recognised_and_counts_what_is_unreadable():
 def test_a_run_records_verdicts_and_is_scored_again_from_them(server, config, tmp_path, command):
     kept = by_row(server, cache=str(tmp_path / "kept"))
     rubric = [{"criterion": f"Has the digit {digit}", "points": 1 + digit} for digit in range(10)]
-    args = config(max_steps=2, log_completions=True)
+    args = config(max_steps=2, log_completions=True, max_completion_length=48)  # so that answers follow the reasoning
     trainer = FilteredGRPOTrainer(demo.MODEL, kept + 0.1 * tags("think"), args=args, train_dataset=rows(64, rubric))
     trainer.train()
     logs = [entry for entry in trainer.state.log_history if "judge/calls" in entry]

@@ -28,6 +28,8 @@ NOT_NAMES = {*"eid"}
 GREEK = [f"\\{name} " for name in "alpha beta gamma delta theta lambda rho sigma tau phi psi omega".split()]
 LETTERS = [letter for letter in [*string.ascii_letters, *GREEK] if letter not in NOT_NAMES]
 # In these places, a letter has a meaning of its own: a function before its argument, and E in scientific notation.
+# Where numbers are rounded, these are integers.
+ROUNDED, INTEGERS = re.compile(r"\\l(?:floor|ceil)\b|\\b?mod\b"), {*"nmkN"}
 MEANINGS = re.compile(r"(?<![A-Za-z\\])[fghFGHP] *(?:\\left *)?\(|\dE[-+]?\d")
 
 
@@ -42,7 +44,9 @@ def check_renaming(triples, olds, letters):
         for old in sorted({*re.sub(COMMANDS, "", gold)} & olds):
             for new in letters:
                 pair = rename(gold, old, new), rename(answer, old, new)
-                if new not in gold + answer and not any(map(MEANINGS.search, (gold, answer, *pair))):
+                are_integers = new in INTEGERS and ROUNDED.search(gold + answer)
+                has_meaning = are_integers or any(map(MEANINGS.search, (gold, answer, *pair)))
+                if new not in gold + answer and not has_meaning:
                     judged += 1
                     if (given := judge(*pair)) is not verdict:
                         broken[f"{gold} # {answer} is {verdict}, but {given} with {old} called"].append(new)

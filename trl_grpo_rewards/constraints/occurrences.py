@@ -2,7 +2,7 @@
 
 import re
 from itertools import groupby
-from unicodedata import name, normalize
+from unicodedata import normalize
 
 from .sentences import detect_language
 from .splitting import (
@@ -10,6 +10,7 @@ from .splitting import (
     WORDS,
     count_letter,
     has_any_word,
+    has_mark,
     list_spaced_words,
     list_tokens,
     list_words,
@@ -157,8 +158,8 @@ def is_against_title_case(token: str) -> bool:
 
 @constraint("punctuation:no_comma")
 def no_comma(text: str) -> bool:
-    """Commas of other scripts count, too."""
-    return "," not in text and not any("COMMA" in name(one, "") for one in {*text} if not one.isascii())
+    """Commas of other scripts count, and so does a low quotation mark, which looks like one."""
+    return not has_mark(text, ",", "COMMA", "SINGLE LOW-9")
 
 
 @constraint("count:punctuation")

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from functools import lru_cache
 from html import unescape
 from pathlib import Path
-from unicodedata import normalize
+from unicodedata import name, normalize
 
 import regex
 
@@ -33,7 +33,16 @@ def see(text: str) -> str:
 
 
 def is_blank(text: str) -> bool:
-    return MARK.search(drop_invisible(unescape(text) if "&" in text else text)) is None
+    """Return whether a page would show nothing of a text: comments of HTML are not seen, either."""
+    return MARK.search(drop_invisible(unescape(drop_comments(text)) if {*"&<"} & {*text} else text)) is None
+
+
+def drop_comments(text: str) -> str:
+    kept, start = [], 0
+    while (opening := text.find("<!--", start)) >= 0 and (closing := text.find("-->", opening + 4)) >= 0:
+        kept.append(text[start:opening])
+        start = closing + 3
+    return "".join([*kept, text[start:]])
 
 
 def has_content(text: str) -> bool:
@@ -54,15 +63,39 @@ def compile_word(word: str) -> tuple[re.Pattern[str], regex.Pattern[str]]:
     return re.compile(plain, re.IGNORECASE), regex.compile(rf"(?<!\w){''.join(letters)}(?!\w)", regex.IGNORECASE)
 
 
+LOOKALIKES = {"a": "4@", "b": "8", "e": "3", "g": "9", "i": "1!", "l": "1", "o": "0", "s": "5$", "t": "7", "z": "2"}
+SHORTEST_DISGUISED = 3  # letters; shorter words occur by chance
+
+
+@lru_cache(maxsize=1024)
+def compile_disguise(word: str) -> re.Pattern[str]:
+    """Return an expression for a word whose letters are spaced out, `s-u-n`, or written as digits, `5un`."""
+    if len(word) < SHORTEST_DISGUISED or not word.isalpha():
+        return re.compile(r"(?!)")
+    letters = [f"[{re.escape(one + LOOKALIKES.get(one, ''))}]" for one in word.lower()]
+    spaced, joined = (separator.join(letters) for separator in (r"[\W_]{1,2}", ""))
+    return re.compile(rf"(?<!\w)(?:{spaced}|{joined})(?!\w)", re.IGNORECASE)
+
+
 def has_any_word(words: Collection[str], text: str) -> bool:
     """Whether one of the words occurs in a text as a whole word, ignoring case, even in styled or foreign letters."""
     text = unfold(text)
     lowered = text.lower()
     if any(word.lower() in lowered and compile_word(word)[0].search(text) for word in words):
         return True
+    if any(found[0].lower() != found[0].upper() for word in words for found in compile_disguise(word).finditer(text)):
+        return True
     if text.isascii() or not FOREIGN_LETTER.search(text):
         return False
     return any(LATIN.search(one[0]) for word in words for one in compile_word(word)[1].finditer(text))
+
+
+def has_mark(text: str, mark: str, *kinds: str) -> bool:
+    """Return whether a text has a mark, or one of another script: a character whose Unicode name has the words of a kind."""
+    if mark in text:
+        return True
+    names = [name(one, "") for one in {*text} if not one.isascii()]
+    return any(kind in one for one in names for kind in kinds)
 
 
 def count_letter(letter: str, text: str) -> int:

@@ -99,7 +99,8 @@ class VerdictCache:
             ) from None
 
     def read(self, key: str) -> Any:
-        return json.loads(self._path(key).read_text())
+        path = self._path(key)
+        return json.loads(path.read_text()) if path.is_file() else None  # reading a pipe would not end
 
     def write(self, key: str, verdict: dict[str, Any]) -> None:
         path = self._path(key)

@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import itertools
 import json
 import re
 import secrets
@@ -100,6 +101,11 @@ class Grading:
 VERDICT_KEY = re.compile('"(?:score|verdict)')  # with one before it, an object at the end is not the only verdict
 
 
+OBJECT_START = re.compile(r'\{\s*"')
+DECODER = json.JSONDecoder()
+MAX_OBJECTS, MAX_ORDERS = 500, 24  # objects at both ends of a text, and orders of the names, that are looked at
+
+
 class UnreadableReply(ValueError):
     """Raised when a reply contains no verdict."""
 
@@ -115,21 +121,39 @@ class TruncatedReply(UnreadableReply):
 def read_verdict(reply: str, prompt: GradingPrompt) -> dict[str, Any]:
     """Return the one JSON object that a reply ends with, unless it quotes a graded text."""
     text = drop_reasoning(reply.strip())
-    if (found := parse_object(whole := drop_code_fence(text))) is not None:
-        refuse_quote(whole, prompt)
+    if (found := parse_object(drop_code_fence(text))) is not None:
+        refuse_quote(found, prompt)
         return found
     if any(text.rfind(start) > text.rfind(end) for start, end in REASONING_MARKS):
         raise UnreadableReply(f"the reply ends within its reasoning: {text[:200]!r}")
     for before, candidate in split_endings(text):
         if (found := parse_object(candidate)) is not None and not VERDICT_KEY.search(before):
-            refuse_quote(candidate, prompt)
+            refuse_quote(found, prompt)
             return found
     raise UnreadableReply(f"the reply contains no verdict: {text[:200]!r}")
 
 
-def refuse_quote(verdict: str, prompt: GradingPrompt) -> None:
-    if any(verdict in graded for _, graded in prompt.texts):
-        raise QuotedReply(f"the reply quotes a verdict from the graded text: {verdict[:200]!r}")
+def refuse_quote(verdict: dict[str, Any], prompt: GradingPrompt) -> None:
+    """Raise an error if a graded text contains the same verdict, however it is written."""
+    if any(contains(graded, verdict) for _, graded in prompt.texts):
+        raise QuotedReply(f"the reply quotes a verdict from the graded text: {str(verdict)[:200]}")
+
+
+def contains(text: str, verdict: dict[str, Any]) -> bool:
+    """Return whether a text has a JSON object that is equal to a verdict, or its letters in any order of the names."""
+    starts = [found.start() for found in OBJECT_START.finditer(text)]
+    window = 6 * len(json.dumps(verdict)) + 1000  # in which a text with spaces and escapes ends
+    for start in dict.fromkeys([*starts[:MAX_OBJECTS], *starts[-MAX_OBJECTS:]]):
+        with contextlib.suppress(ValueError, RecursionError):
+            if DECODER.raw_decode(text[start : start + window])[0] == verdict:
+                return True
+    squeezed = squeeze(text)
+    orders = itertools.islice(itertools.permutations(verdict.items()), MAX_ORDERS)
+    return any(squeeze(json.dumps(dict(order), ensure_ascii=False))[1:-1] in squeezed for order in orders)
+
+
+def squeeze(text: str) -> str:
+    return "".join(text.split())
 
 
 def drop_reasoning(text: str) -> str:

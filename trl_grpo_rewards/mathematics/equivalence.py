@@ -1,16 +1,19 @@
 """Whether two expressions have the same values, which is tried at points that are derived from the two expressions."""
 
 import itertools
+import math
 import random
 import re
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
 from typing import Any
 
 from .evaluation import NOTHING, are_close, evaluate, evaluate_exactly
 from .functions import CONTEXT, Numeric, TooLarge, Undefined
 from .values import ZERO, Operation, Symbol, Value, find_names, find_symbols, is_expression, substitute, walk
+from .work import count_left, estimate_work
 
 
 POINTS, ENOUGH = 14, 4  # points at which two expressions are evaluated at most, and that must agree
@@ -34,15 +37,18 @@ def are_equal_expressions(one: Value, other: Value) -> bool | None:
             return one == other
         except Undefined:
             return None
-    nothing = 0 if cannot_vanish(one) and cannot_vanish(other) else NOTHING
-    if len(symbols) == 1 and symbols[0] in "nmkN" and rounds(one) and rounds(other):  # an integer
-        points = [{symbols[0]: CONTEXT.mpf(number)} for number in (*range(1, 41), *range(1000, 3000, 97))]
-        return all(compare_at([point, point], one, other, True, nothing) for point in points)
+    nothing = 0 if all(value == ZERO or cannot_vanish(value) for value in (one, other)) else NOTHING
+    operations = list_operations(one) | list_operations(other)
     imaginary = "i" in find_names(one) | find_names(other)
     try:
+        if {*symbols} <= INTEGER_NAMES and operations & OF_INTEGERS:
+            return compare_at(draw_integers(one, other, symbols), one, other, True, nothing, enough=math.inf)
+        if operations & PIECEWISE and are_different_far_away(one, other, symbols):
+            return False
         verdict = compare_at(draw_points(one, other, symbols), one, other, not imaginary, nothing)
         if verdict is None and not imaginary:
-            verdict = compare_at(draw_integers(one, other, symbols), one, other, True, nothing)
+            integers = draw_integers(one, other, symbols)
+            verdict = compare_at(integers, one, other, True, nothing, enough=math.inf)
         if verdict is None:
             verdict = compare_at(draw_points(one, other, symbols), one, other, False, nothing)
         return verdict
@@ -50,8 +56,14 @@ def are_equal_expressions(one: Value, other: Value) -> bool | None:
         return one == other
 
 
-def rounds(value: Value) -> bool:
-    return any(isinstance(node, Operation) and node.name in ("floor", "ceil") for node in walk(value))
+def list_operations(value: Value) -> set[str]:
+    """Return the names of the operations in an expression. A power with a whole number as its exponent is a product."""
+    operations = set()
+    for node in walk(value):
+        if isinstance(node, Operation):
+            exponent = evaluate_exactly(node.operands[1]) if node.name == "^" else None
+            operations.add(node.name if exponent is None or exponent.denominator > 1 else "*")
+    return operations
 
 
 def cancel_terms(one: Value, other: Value) -> tuple[Value, Value]:
@@ -86,10 +98,15 @@ def make_rest(terms: Sequence[Value], cancelled: Counter[Value]) -> Value:
 
 
 def compare_at(
-    points: Iterable[dict[str, Numeric]], one: Value, other: Value, only_real: bool, nothing: Any = NOTHING
+    points: Iterable[dict[str, Numeric]],
+    one: Value,
+    other: Value,
+    only_real: bool,
+    nothing: Any = NOTHING,
+    enough: float = ENOUGH,
 ) -> bool | None:
     """
-    Return whether two expressions agree at the points where both have a value, or None at too few of them.
+    Return whether two expressions agree at `enough` points where both have a value, or None at too few of them.
 
     Raises [`TooLarge`] if a value has too many digits at all points.
     """
@@ -104,7 +121,7 @@ def compare_at(
         if not are_close(*values, nothing):
             return False
         agreements += 1
-        if agreements == ENOUGH:
+        if agreements == enough:
             return True
     if failures and all(isinstance(error, TooLarge) for error in failures) and not agreements:
         raise TooLarge
@@ -138,10 +155,63 @@ def draw_points(one: Value, other: Value, symbols: Sequence[str]) -> Iterator[di
         yield point
 
 
+FARTHEST, DIFFERENT = 10**6, CONTEXT.mpf(10) ** -20  # far away, large numbers that cancel leave larger errors
+PIECEWISE = {*"abs norm max min sgn sqrt root ^ floor ceil mod conjugate".split()}  # operations whose formula changes
+
+
+def are_different_far_away(one: Value, other: Value, symbols: Sequence[str]) -> bool:
+    """Return whether two expressions differ beyond the numbers in them, where `|x - 50|` is no longer `50 - x`."""
+    rng, largest = make_seed(one, other), min(find_largest_number(one, other), FARTHEST)
+    for signs in ((1, 1), (-1, -1), (1, -1), (-1, 1))[: 2 * min(2, len(symbols))]:
+        point = {
+            name: signs[place % 2] * largest * CONTEXT.mpf(rng.uniform(1, 2)) for place, name in enumerate(symbols)
+        }
+        try:
+            values = evaluate(one, point, True), evaluate(other, point, True)
+        except Undefined:
+            continue
+        if abs(values[0] - values[1]) > DIFFERENT * max(map(abs, values)):
+            return True
+    return False
+
+
+def find_largest_number(*values: Value) -> int:
+    """Return a whole number above the absolute values of all numbers in expressions, worked out."""
+    largest = Fraction(1)
+    left = [*values]
+    while left:
+        value = left.pop()
+        number = evaluate_exactly(value)
+        if number is not None:
+            largest = max(largest, abs(number))
+        elif isinstance(value, Operation):
+            left += value.operands
+    return math.ceil(largest)
+
+
+INTEGER_NAMES = {*"nmkN"}  # of integers, if a function of integers is taken of them
+OF_INTEGERS = {"floor", "ceil", "mod", "gcd", "lcm"}
+LONGEST_PERIOD = 12  # of functions of integers that are told from each other
+MULTIPLE = math.lcm(*range(1, LONGEST_PERIOD + 1))
+
+
 def draw_integers(one: Value, other: Value, symbols: Sequence[str]) -> Iterator[dict[str, Numeric]]:
-    rng = make_seed(one, other)
-    for number in range(POINTS):
-        yield {name: CONTEXT.mpf(number + rng.randint(1, 4)) for name in symbols}
+    """
+    Yield points of every residue: integers in a row, from 1 and beyond the numbers in the expressions, and some far away.
+
+    Functions with the periods p and q are equal if they agree at p + q integers in a row (Fine and Wilf). The other names
+    are first multiples of all periods, and then smaller than a period. There are fewer points if they cost much.
+    """
+    rng, largest = make_seed(one, other), find_largest_number(one, other)
+    cost = 3 * len(symbols) * (estimate_work(one) + estimate_work(other))
+    count = int(max(ENOUGH, min(2 * LONGEST_PERIOD, count_left() / 3 / cost)))
+    for name in symbols:
+        far = max(1000, 10 * largest)
+        lines = (1, 1, MULTIPLE), (largest + 1, 1, rng.randint(1, LONGEST_PERIOD - 1)), (far, 97, 1)
+        for start, step, fixed in lines:
+            others = {symbol: CONTEXT.mpf(fixed * (place + 1)) for place, symbol in enumerate(symbols)}
+            for number in range(start, start + step * count, step):
+                yield others | {name: CONTEXT.mpf(number)}
 
 
 # --- up to constants

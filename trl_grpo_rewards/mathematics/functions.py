@@ -52,6 +52,17 @@ def zeta(number: Numeric) -> Numeric:
     return CONTEXT.make_mpf(mpf_zeta(real._mpf_, CONTEXT.prec, "n"))  # CONTEXT.zeta changes the precision
 
 
+def of_integers(function: Callable[..., int]) -> Compute:
+    def compute(*numbers: Numeric) -> Numeric:
+        if any(
+            not isinstance(one, CONTEXT.mpf) or CONTEXT.mag(one) > CONTEXT.prec or one != int(one) for one in numbers
+        ):
+            raise Undefined
+        return CONTEXT.mpf(function(*map(int, numbers)))
+
+    return compute
+
+
 def double_factorial(number: Numeric) -> Numeric:
     if not isinstance(number, CONTEXT.mpf) or not 0 <= number <= 2000 or number != int(number):
         raise Undefined
@@ -143,6 +154,8 @@ COMPUTE: dict[str, Compute] = {
     "floor": lambda number: CONTEXT.floor(number),
     "ceil": lambda number: CONTEXT.ceil(number),
     "mod": lambda one, other: one - other * CONTEXT.floor(one / other),
+    "gcd": of_integers(math.gcd),
+    "lcm": of_integers(math.lcm),
     "max": max,
     "min": min,
     "degree": lambda number: number,

@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Callable
 
+from .functions import FUNCTIONS
 from .kinds import arrays, commands, expressions, families, lists, notations, quantities, relations, sets, texts
 from .kinds.texts import Text
 from .reader import (
@@ -27,6 +28,7 @@ from .reader import (
     Read,
     Reader,
 )
+from .spellings import GREEK
 from .tokens import ALIGNED, MAX_DIGITS, Oversized, Token, Unreadable, tokenize
 from .values import Value
 from .work import OutOfWork, limit_work
@@ -160,10 +162,23 @@ def read(text: str) -> Value | None:
     return read_cached(text) if len(text) <= MAX_CACHED_CHARS else read_long(text)
 
 
+KNOWN_COMMANDS = (
+    PREFIXES.keys() | INFIXES.keys() | relations.SIGNS | commands.NAMES | commands.UNREAD | expressions.GOING_ON
+    | {f"\\{name}" for name in [*FUNCTIONS, *commands.NAMING, *GREEK, *map(str.capitalize, GREEK)]}
+)  # fmt: skip
+
+
+def has_unknown_command(tokens: list[Token]) -> bool:
+    """Whether a text has a command of which nothing is known, so it may mean anything."""
+    return any(token.kind == "command" and token.text not in KNOWN_COMMANDS for token in tokens)
+
+
 def read_value(text: str) -> Value | None:
     try:
         tokens = tokenize(text)
     except Unreadable:
+        return None
+    if has_unknown_command(tokens):
         return None
     option = texts.split_choice(tokens)
     if option is None:

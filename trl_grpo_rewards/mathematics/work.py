@@ -42,6 +42,11 @@ def limit_work(units: int = MOST_WORK) -> Iterator[None]:
         LEFT.reset(outside)
 
 
+def count_left() -> int:
+    left = LEFT.get()
+    return MOST_WORK if left is None else left[0]
+
+
 def spend_on(node: Value) -> None:
     """Spend what it costs to evaluate a node of an expression, without its parts. Most of the time goes into such calls."""
     left = LEFT.get()

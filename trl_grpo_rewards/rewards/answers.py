@@ -14,6 +14,7 @@ from ..registry import reward
 from ..scores import Score
 from ..texts import completion_text, prompt_text, strip_reasoning
 from ..traits import Form
+from ..verify.own_words import find_own_words
 from ..verify.solutions import choose_best, list_solutions, read_gold, read_object, read_objects, read_solutions
 from ..verify.statements import MARKS, find_boxed_answer, find_stated_answer, strip_marks
 from ..verify.verification import find_letter, is_restated, verify_pairs
@@ -87,7 +88,7 @@ def boxed(
 
     ```
     """
-    answers = [find_boxed_answer(strip_reasoning(completion_text(completion)), box) for completion in completions]
+    answers = [find_boxed_answer(find_own_words(completion_text(completion)), box) for completion in completions]
     return verify_accepted(answers, solution, prompts, log_metric, partial, AnswerRules(tolerance, units, evaluated))
 
 
@@ -129,7 +130,7 @@ def answer(
 
     ```
     """
-    answers = [find_stated_answer(strip_reasoning(completion_text(completion))) for completion in completions]
+    answers = [find_stated_answer(find_own_words(completion_text(completion))) for completion in completions]
     return verify_accepted(answers, solution, prompts, log_metric, partial, AnswerRules(tolerance, units, evaluated))
 
 
@@ -180,7 +181,7 @@ def exact(completion: str, solution: Any, *, case: bool = False) -> Score:
 
     ```
     """
-    text = strip_reasoning(completion)
+    text = find_own_words(completion)
     fold = str if case else str.casefold
     given = fold(spell_barely(find_stated_answer(text) or text))
     golds = map(read_gold, list_solutions(solution))
@@ -225,7 +226,7 @@ def choice(completion: str, solution: Any, *, letters: str = "ABCDE") -> Score:
 
     ```
     """
-    stated = find_stated_answer(strip_reasoning(completion))
+    stated = find_stated_answer(find_own_words(completion))
     given = None if stated is None else find_letter(stated, letters)
     golds = [find_letter(str(one), letters) for one in list_solutions(solution)]
     return choose_best([None if gold is None else float(given == gold) for gold in golds])

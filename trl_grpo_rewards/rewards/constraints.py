@@ -67,9 +67,9 @@ def instructions(
     r"""
     1 if the completion meets all constraints of its row, else 0; None if one of them is unknown or cannot be read.
 
-    The constraints are the 25 of [IFEval](https://huggingface.co/papers/2311.07911) and the 58 of
-    [IFBench](https://huggingface.co/papers/2507.02833), such as a number of words, forbidden words, a title or a
-    language. The column `instruction_id_list` has the ids of a row, and the column `kwargs` has a dict of arguments for
+    The constraints are the 25 of [IFEval](https://huggingface.co/papers/2311.07911), and the 58 of IFBench and the 29 of its
+    training set, IF-RLVR ([Generalizing Verifiable Instruction Following](https://huggingface.co/papers/2507.02833)), such as
+    a number of words, forbidden words, a title or a language. The column `instruction_id_list` has the ids of a row, and the column `kwargs` has a dict of arguments for
     each. The column of ids may also have one dict for each constraint, such as `{"id": "punctuation:no_comma"}` or
     `{"id": "keywords:existence", "keywords": ["sun"]}`; then `kwargs` is not needed. Both columns may have JSON text.
     Only the text after the reasoning counts. Verdicts are those of the official programs, except where a person would

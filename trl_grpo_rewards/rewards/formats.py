@@ -16,9 +16,11 @@ from ..traits import Form
 
 
 if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
     from jsonschema_rs import Validator
 
-__all__ = ["json_text", "script", "tags"]
+__all__ = ["json_text", "script", "tags", "xml_text"]
 TAG_NAME = re.compile(r"[\w.-]+")
 
 
@@ -72,14 +74,17 @@ def tags(completion: str, *names: str, prefilled: bool = False, partial: bool = 
     return right / len(names) if partial else float(right == len(names))
 
 
+def check_installed(package: str, what: str) -> None:
+    if importlib.util.find_spec(package) is None:
+        raise ImportError(
+            f"{what} needs {package}, which is not installed. Install it: pip install 'trl_grpo_rewards[formats]'."
+        )
+
+
 def check_json_text(schema: dict[str, Any] | None) -> None:
     if schema is None:
         return
-    if importlib.util.find_spec("jsonschema_rs") is None:
-        raise ImportError(
-            "json_text() with a schema needs jsonschema_rs, which is not installed. Install it: pip install "
-            "'trl_grpo_rewards[formats]'."
-        )
+    check_installed("jsonschema_rs", "json_text() with a schema")
     try:
         load_validator(json.dumps(thaw(schema)))
     except ValueError as error:
@@ -140,6 +145,66 @@ def load_validator(schema: str) -> "Validator":
     except jsonschema_rs.ValidationError as error:
         place = "".join(f"[{step!r}]" for step in error.instance_path)
         raise ValueError(f"{error.message}{place and f', at {place}'}") from None
+
+
+def check_xml_text(elements: tuple[str, ...], root: str | None) -> None:
+    check_installed("defusedxml", "xml_text()")
+    requires(
+        "xml_text() requires names of elements without brackets",
+        lambda names: all(map(TAG_NAME.fullmatch, names)) and len({*names}) == len(names),
+        "Write it like this: xml_text('name', 'price', root='item').",
+    )(names=(*elements, *([root] if root is not None and root not in elements else [])))
+
+
+@reward(check=check_xml_text)
+def xml_text(completion: str, *elements: str, root: str | None = None) -> float:
+    """
+    1 if the text after the reasoning is well-formed XML with these elements; else 0.
+
+    The whole text must be XML, surrounded only by whitespace. Each element must occur, and one of its name must have text that
+    can be seen, or an attribute. It is read by [defusedxml](https://github.com/tiran/defusedxml), which allows no entities, so a
+    small text cannot expand into a large one. It is installed by `pip install 'trl_grpo_rewards[formats]'`.
+
+    Args:
+        *elements (`str`):
+            Names of elements, without brackets and namespaces, at any depth and in any order.
+        root (`str`, *optional*):
+            Name of the outermost element. By default, it may have any.
+
+    Example:
+
+    ```python
+    >>> from trl_grpo_rewards import xml_text
+
+    >>> xml_text()(completions=["<p>Hello, <b>you</b>.</p>", "<p>Hello, <b>you.</p>", "Hello"])
+    [1.0, 0.0, 0.0]
+    >>> xml_text("price", root="item")(completions=["<item><price>5</price></item>", "<item><price/></item>"])
+    [1.0, 0.0]
+
+    ```
+    """
+    from defusedxml.ElementTree import ParseError, fromstring
+
+    try:
+        found = fromstring(strip_reasoning(completion).strip())
+    except (ParseError, ValueError):  # also for entities, which defusedxml forbids
+        return 0.0
+    written = {find_local_name(one.tag) for one in list_filled(found)}
+    return float(root in (None, find_local_name(found.tag)) and {*elements} <= written)
+
+
+def list_filled(root: "Element") -> "set[Element]":
+    """Return the elements of a tree with an attribute, or with text that can be seen in them or in an element inside."""
+    filled: set[Element] = set()
+    for one in reversed([*root.iter()]):  # what is inside comes first
+        texts = [one.text, *(child.tail for child in one)]
+        if one.attrib or any(child in filled for child in one) or not all(is_blank(text or "") for text in texts):
+            filled.add(one)
+    return filled
+
+
+def find_local_name(tag: str) -> str:
+    return tag.rpartition("}")[2]
 
 
 @functools.lru_cache(maxsize=64)

@@ -13,7 +13,7 @@ from ..judging.settings import build_settings, check_judge, check_server, list_c
 from ..judging.verdicts import Grading, is_trivial
 from ..options import Column, PositiveFloat, PositiveInt, Share, freeze
 from ..registry import reward
-from ..texts import completion_text, conversation_text, prompt_text
+from ..texts import completion_text, conversation_text, prompt_text, strip_reasoning
 
 
 __all__ = ["judge", "ranking"]
@@ -33,6 +33,7 @@ async def judge(
     api_key_env: str = "OPENAI_API_KEY",
     scale: tuple[float, float] = (0.0, 10.0),
     reference: bool = False,
+    reasoning: bool = False,
     request: dict[str, Any] | None = None,
     max_concurrency: PositiveInt = 64,
     timeout: PositiveFloat = 60.0,
@@ -50,10 +51,10 @@ async def judge(
 
     Each distinct completion takes one call to a server with OpenAI's chat protocol: vLLM, TGI, llama.cpp,
     `transformers serve`, or a hosted one. The judge sees the last question (with a column, the whole conversation) and
-    the last answer, including its reasoning, between random marks that the answer cannot predict. It replies with
+    the last answer, without its reasoning, between random marks that the answer cannot predict. It replies with
     structured output, or with JSON if the server does not support that. The reply is read strictly: it must contain a
-    number within the scale, or one verdict on each criterion. Completions without a letter, digit or symbol, and phrases
-    such as "Thought process:", get 0 without a call.
+    number within the scale, or one verdict on each criterion. Completions with nothing after their reasoning, those without
+    a letter, digit or symbol, and phrases such as "Thought process:", get 0 without a call.
 
     Logs for each batch `judge/calls`, `judge/cached`, `judge/failures`, `judge/latency` (mean seconds per call),
     `judge/tokens_in`, `judge/tokens_out` and `judge/criteria/<name>` (the mean of each criterion). Logs the column
@@ -75,6 +76,8 @@ async def judge(
             The worst and the best score that the judge may give.
         reference (`bool`, *optional*, defaults to `False`):
             Show the judge the column `solution` as the right answer.
+        reasoning (`bool`, *optional*, defaults to `False`):
+            Show the judge the reasoning, too.
         request (`dict`, *optional*):
             More fields of the request, such as `{"max_tokens": 16384}`. By default, the temperature is 0, and a reply
             has at most 4096 tokens, including the judge's reasoning. If the context is too short for this limit, the
@@ -117,7 +120,8 @@ async def judge(
     from ..judging.client import connect  # which needs the openai client
 
     settings = build_settings(locals())  # the options are local variables
-    answers = [completion_text(completion) for completion in completions]
+    texts = [completion_text(completion) for completion in completions]
+    answers = [*map(strip_reasoning, texts)]
     is_constant = isinstance(rubric, (str, Mapping))
     show = prompt_text if is_constant else conversation_text  # criteria of a row are about all of its conversation
     questions = [show(prompt) for prompt in prompts or [""] * len(answers)]
@@ -129,7 +133,7 @@ async def judge(
         graders = read_graders(cast(list[Any], rubric), separate)
         log_metric("unreadable", sum(isinstance(grader, UnreadableRubric) for grader in graders))
     asked = {
-        row: grader.build_prompts(questions[row], answers[row], references[row])
+        row: grader.build_prompts(questions[row], (texts if reasoning else answers)[row], references[row])
         for row, grader in enumerate(graders)
         if isinstance(grader, Grader) and not is_trivial(answers[row])
     }
@@ -161,6 +165,7 @@ async def ranking(
     api_key_env: str = "OPENAI_API_KEY",
     scale: tuple[float, float] = (0.0, 10.0),
     reference: bool = False,
+    reasoning: bool = False,
     request: dict[str, Any] | None = None,
     max_concurrency: PositiveInt = 64,
     timeout: PositiveFloat = 60.0,
@@ -185,7 +190,7 @@ async def ranking(
         swaps (`int`, *optional*, defaults to `1`):
             With 2, each group is also graded in reverse order, and the scores are averaged. `ranking/agreement` is 1
             minus the mean difference between the two. If one of the two calls fails, the scores are None.
-        base_url, api_key_env, scale, reference, request, max_concurrency, timeout, batch_timeout, retries, max_failures, cache:
+        base_url, api_key_env, scale, reference, reasoning, request, max_concurrency, timeout, batch_timeout, retries, max_failures, cache:
             As in [`judge`].
 
     Example:
@@ -203,22 +208,25 @@ async def ranking(
     settings = build_settings(locals())  # the options are local variables
     grader = ScaleGrader(rubric, scale)
     (shown_reference,) = read_references([solution], reference, 1)
-    different = [text for text in dict.fromkeys(completions) if not is_trivial(text)]
+    answers = [*map(strip_reasoning, completions)]
+    shown = completions if reasoning else answers
+    graded = [None if is_trivial(answer) else text for text, answer in zip(shown, answers, strict=True)]
+    different = [text for text in dict.fromkeys(graded) if text is not None]
     orders = choose_orders(different, swaps) if different else []
     requests = [grader.build_ranking(prompt, order, shown_reference) for order in orders]
     async with connect(settings) as server:
         gradings = await server.ask(requests)
     log_costs(gradings, log_metric)
     reason = " | ".join(map(str, gradings))
-    log_extra("reason", [reason if text in different else "nothing to grade" for text in completions])
+    log_extra("reason", ["nothing to grade" if text is None else reason for text in graded])
     if any(grading.error is not None for grading in gradings):  # one order alone has a bias that the second cancels
-        return [None if text in different else 0.0 for text in completions]
+        return [0.0 if text is None else None for text in graded]
     scores_of = [
         dict(zip(order, grading.values.values(), strict=True)) for order, grading in zip(orders, gradings, strict=True)
     ]
     if len(scores_of) == 2:
         log_metric("agreement", 1 - fmean(abs(scores_of[0][text] - scores_of[1][text]) for text in different))
-    return [fmean(scores[text] for scores in scores_of) if text in different else 0.0 for text in completions]
+    return [0.0 if text is None else fmean(scores[text] for scores in scores_of) for text in graded]
 
 
 def choose_orders(texts: list[str], swaps: int) -> list[list[str]]:

@@ -9,6 +9,7 @@ import regex as regexes
 
 from ..batch import Batch
 from ..constraints.splitting import see
+from ..mathematics.arithmetic import compute_true_share
 from ..options import PositiveFloat, PositiveInt, requires
 from ..registry import combinator, reward
 from ..scores import Score
@@ -16,7 +17,7 @@ from ..texts import completion_text, strip_reasoning
 from ..traits import Form
 
 
-__all__ = ["citations", "keywords", "pattern"]
+__all__ = ["citations", "equations", "keywords", "pattern"]
 logger = logging.getLogger(__name__)
 
 
@@ -180,3 +181,44 @@ def compute_existing_share(numbers: set[int], sources: Any) -> Score:
     items = [line for line in sources.splitlines() if line.strip()] if isinstance(sources, str) else sources
     known = {place for place, item in enumerate(items, 1) if item is not None and str(item).strip()}
     return len(numbers & known) / len(numbers) if numbers else 0.0
+
+
+EQUALS_SIGN = re.compile(r"[\w)}\]'%°]!? ?&? ?= ?[\w({\\+.\[-]")
+
+
+@reward
+def equations(completion: str, *, hold: bool = True) -> float:
+    r"""
+    Share of the completion's equations that are true, among those that arithmetic can check; 0 if there are none.
+
+    An equation is checked if it has only numbers on both sides, a calculation on the left, and sides that differ. It may
+    be plain text or LaTeX: `3 \times 4 = 12`, `\frac{1}{2} + 0.5 = 1`. In `3 + 4 = 7 = 14 / 2`, each later side is
+    compared with the first. Repeated equations count once. The comparison is exact: `10 / 3 = 3.33` is false. Equations
+    with a letter or `%`, such as `x + 3 = 5`, are left out. So are equations whose value may change with the next word or
+    sign, such as `= 2 million` and `= 0.33...`. The whole completion is read, including the reasoning.
+
+    Nothing is evaluated as code, and the time is limited for every text. Sides longer than 120 characters are left out.
+    Equations with numbers of thousands of digits count as false. If there are more than a hundred equations, an evenly
+    spaced sample is checked.
+
+    True equations such as `1 + 1 = 2` are easy to write, so combine this with a reward for the answer.
+
+    Args:
+        hold (`bool`, *optional*, defaults to `True`):
+            Whether equations must be true. With `False`, the score is 1 if any `=` is between two expressions, else 0.
+
+    Example:
+
+    ```python
+    >>> from trl_grpo_rewards import equations
+
+    >>> equations()(completions=["48 / 2 = 24, and 48 + 24 = 72", "48 / 2 = 24, and 48 + 24 = 82", "It is 72, as x = 24."])
+    [1.0, 0.5, 0.0]
+    >>> equations(hold=False)(completions=["As $x = 24$.", "It is 72."])
+    [1.0, 0.0]
+
+    ```
+    """
+    if not hold:
+        return float(EQUALS_SIGN.search(completion) is not None)
+    return compute_true_share(completion) or 0.0

@@ -30,6 +30,10 @@ VALUE = re.compile(
     r"(?:[\d$\\√π]|[A-Za-z](?!\w))"
 )
 CHECKED = re.compile(r"(?i)\b(?:check|verify|confirm|test)\w* (?:\w+ )?$")  # an answer that is only tried out
+ONE_LETTER = re.compile(r"\W{0,3}[A-Z]\W{0,3}")
+OTHER_LETTER = re.compile(
+    r"(?:\W|\\text\{){0,5}\b(?:or|and)\W{1,5}[A-Z]\b"
+)  # a second choice, after the mark of the first
 TAG_END = re.compile(r"(?i)</(answer|solution)>")
 MARKUP = re.compile(  # tags of HTML, what is struck out, and marks of bold type
     r"(?i)</?(?:b|i|u|em|strong|p|br|span)(?: [^<>]{0,40})?/?>|~~(?=\S)[^~\n]{1,80}~~"
@@ -62,6 +66,9 @@ BETWEEN_BOXES = re.compile(  # what is between two boxes of one list: a comma, o
     r"(?:[A-Za-z](?:\w|_\{?\w\}?)?\s?=\s?)?"
 )
 
+AFTER_COLON = re.compile(r".*[:：][ *_]{0,9}$")
+NAMED = re.compile(rf"[A-Z]|{VALUE.pattern}")
+HASHES = re.compile(r"####\s{0,9}")
 BOX = re.compile(r"\\(?:boxed|fbox)(?![^\W\d_])")
 BRACE = re.compile(r"\\.|[{}]", re.DOTALL)  # a brace after a backslash does not count
 PLAIN_BRACES = re.compile(r"\{([^{}\\]*)\}")
@@ -74,6 +81,7 @@ SENTENCE = re.compile(
     r"|(?!\.(?:\s|$)|(?<=[^\W\d_][^\W\d_])[!?](?:\s|$)|[。।！？\n]).)*"
 )
 
+DENIED = re.compile(r"(?i)\?[*_]{0,3}\s{1,3}(?:no|nope|not|wrong)\b")
 ASIDE = re.compile(r",? (?:because|since)\b|, (?:so|which|as|that|where|i\.e)\b")
 MATHEMATICS = re.compile(r"\$\$(.+?)\$\$|\$((?:[^$\\\n]|\\.)+)\$(?!\d)|\\\((.+?)\\\)")
 AFTER_MATHEMATICS = re.compile(r"[,;] (?!or\b|and\b)[A-Za-z]|as\b|because\b|since\b")
@@ -159,17 +167,32 @@ def find_stated_answer(text: str) -> str | None:
     return text.strip() if "\n" not in text.strip() and text.strip() else None
 
 
+def find_first_statement(text: str) -> int:
+    """Return where a text first states an answer, in a box, after a mark or in words, or -1."""
+    phrases = (one for one in STATEMENT.finditer(text) if AFTER_COLON.match(one[0]) or NAMED.match(text, one.end()))
+    hashes = (one for one in HASHES.finditer(text) if VALUE.match(text, one.end()))
+    found = (BOX.search(text), TAG_END.search(text), next(phrases, None), next(hashes, None))
+    return min((one.start() for one in found if one is not None), default=-1)
+
+
 def list_marked_statements(text: str) -> Iterator[tuple[int, str | None]]:
     """Yield where the last statement of each kind of mark is, and its answer, which is None if it was cut off."""
     if boxes := find_last_boxes(text):
-        yield (boxes[-1].end(), join_last_boxes(text, boxes))
+        content = join_last_boxes(text, boxes)
+        yield (boxes[-1].end(), add_other_letter(text, read_content(text, boxes[-1].end())[1], content))
     if (hashes := text.rfind("####")) >= 0:
         yield (hashes, read_statement(text[hashes + 4 :].strip().partition("\n")[0]))
     for closing in deque(TAG_END.finditer(text), maxlen=1):
         before = text[: closing.start()]
         opening = before.lower().rfind(f"<{closing[1].lower()}>")
         inside = TAG_END.split(before[opening + len(closing[1]) + 2 :] if opening >= 0 else before)[0].strip()
-        yield (closing.start(), find_stated_answer(inside) or inside or None)
+        yield (closing.start(), add_other_letter(text, closing.end(), find_stated_answer(inside) or inside or None))
+
+
+def add_other_letter(text: str, end: int, answer: str | None) -> str | None:
+    """Return an answer that ends here, with the second of two choices that a text gives: `<answer>A</answer> or B`."""
+    other = OTHER_LETTER.match(text, end) if answer and ONE_LETTER.fullmatch(answer) else None
+    return f"{answer}{other[0]}" if answer and other else answer
 
 
 def list_worded_statements(text: str, are_alone: bool) -> Iterator[tuple[int, str | None]]:
@@ -202,6 +225,8 @@ def read_statement(text: str) -> str | None:
         if not rest or rest[0] in ".!\n" or inside[-1:] == "." or AFTER_MATHEMATICS.match(rest):
             return inside.removesuffix(".")
     sentence = SENTENCE.match(text)
+    if sentence and DENIED.match(text, sentence.end()):
+        return None
     text = sentence[0].removesuffix("です").removesuffix("입니다") if sentence else text
     number = NUMBER.match(text)
     if number and REMARK.match(text, number.end()) and not HEDGE.search(text, number.end()):

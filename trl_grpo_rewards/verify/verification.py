@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from ..mathematics.evaluation import evaluate_exactly, is_too_large, work_out
-from ..mathematics.grammar import MAX_CACHED_CHARS, is_oversized, read
+from ..mathematics.grammar import MAX_CACHED_CHARS, has_unknown_command, is_oversized, read
 from ..mathematics.kinds import compare, is_open
 from ..mathematics.kinds.lists import LETTERS, is_letter, is_list
 from ..mathematics.kinds.texts import find_choice
@@ -98,7 +98,7 @@ def is_unfit(text: str) -> bool:
         tokens = tokenize(text)
     except Unreadable:
         return True
-    return any(token.kind == "word" for token in tokens) or is_oversized(tokens)
+    return any(token.kind == "word" for token in tokens) or has_unknown_command(tokens) or is_oversized(tokens)
 
 
 def is_restated(answer: str, question: str) -> bool:

@@ -5,7 +5,7 @@ import re
 from ..functions import FUNCTIONS, OPERATORS, SPECIAL
 from ..reader import FACTOR, PRODUCT, SUM, Reader
 from ..tokens import Unreadable
-from ..values import MINUS_ONE, ONE, ZERO, Call, Operation, Symbol, Value, list_parts, make_name, walk
+from ..values import MINUS_ONE, ONE, ZERO, Call, Operation, Symbol, Value, list_parts, make_name, substitute, walk
 from .arrays import Matrix, combine, find_determinant
 from .expressions import starts_factor
 from .lists import Collection
@@ -23,6 +23,12 @@ NAMING = {*"Re Im arg Pr angle triangle".split()} | OPERATORS
 ACCENTS = {
     *r"""\overline \bar \vec \hat \widehat \tilde \widetilde \dot \ddot \overrightarrow \overset
     \underset \wideparen \overarc \mathbb \mathcal \mathfrak \mathscr""".split()
+}
+BOUND = "\\bound"  # begins the name that every index has in a series
+NAMES = {  # of symbols and constants
+    *r"""\pi \infty \emptyset \hbar \ell \partial \nabla \aleph \beth \forall \exists \nexists \dagger \ddagger \wp \complement
+    \top \intercal \bot \square \Box \diamond \circ \bullet \star \ast \Re \Im \eth \mho \degree \ldots \vdots \ddots \prime \flat \sharp
+    \heartsuit \spadesuit \clubsuit \diamondsuit \not \% \parallel \perp \mid \models \vdash \quad""".split()
 }
 UNREAD = {*r"\oint \iint \iiint \lim".split()}
 
@@ -203,7 +209,28 @@ def read_series(reader: Reader) -> Value:
     if not isinstance(start, Relation) or start.signs != ("=",) or "^" not in bounds:
         raise Unreadable("a series without bounds")
     index, first = start.sides
-    return Operation(name, (index, first, bounds["^"], reader.read(PRODUCT)))
+    body = reader.read(PRODUCT)
+    if not isinstance(index, Symbol):
+        return Operation(name, (index, first, bounds["^"], body))
+    levels = [
+        int(node.name.removeprefix(BOUND))
+        for node in walk(body)
+        if isinstance(node, Symbol) and node.name.startswith(BOUND)
+    ]
+    bound = Symbol(f"{BOUND}{max(levels, default=0) + 1}")
+    return Operation(name, (bound, first, bounds["^"], rename_index(body, index.name, bound)))
+
+
+def rename_index(body: Value, index: str, bound: Symbol) -> Value:
+    """Return the body of a series with another name for its index, also in subscripts: `a_k` and `a_j` are the same there."""
+    word = re.compile(rf"(?<![A-Za-z\\]){re.escape(index)}(?![A-Za-z])")
+    names = {node.name for node in walk(body) if isinstance(node, Symbol) and "_" in node.name}
+    inside = {
+        name: Symbol("_".join([base, word.sub(bound.name, rest)]))
+        for name in names
+        for base, _, rest in [name.partition("_")]
+    }
+    return substitute(body, {**inside, index: bound})
 
 
 def read_function(reader: Reader, name: str) -> Value:

@@ -130,8 +130,10 @@ def read_clock(reader: Reader) -> Value | None:
     rest = "".join(reader.texts(reader.place + 2, reader.end)).lower()
     if not reader.is_literal() or not CLOCK.fullmatch(clock) or (rest and rest not in HALVES):
         return None
-    reader.place = reader.end
     hour, minute = map(int, clock.split(":"))
+    if rest and hour not in range(1, 13):
+        return None
+    reader.place = reader.end
     return make_time(hour, minute, HALVES.get(rest, ""))
 
 

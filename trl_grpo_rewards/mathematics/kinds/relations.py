@@ -1,18 +1,21 @@
 """Equations and inequalities, and the values that they give to names."""
 
 import itertools
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from string import ascii_letters
 
 from ..equivalence import ENOUGH, are_equal_expressions, are_same_up_to_constants, draw_points
-from ..evaluation import are_close, evaluate, is_real
+from ..evaluation import are_close, evaluate, evaluate_constant, evaluate_exactly, is_real, to_decimal
 from ..functions import Numeric, Undefined
 from ..matching import UNDECIDED, Kind, Same, Verdict
 from ..reader import RELATION, Reader
-from ..tokens import Unreadable
+from ..tokens import MAX_DIGITS, Unreadable
 from ..values import (
     Call,
+    Name,
     Number,
     Operation,
     Symbol,
@@ -30,7 +33,7 @@ from .lists import Collection, as_collection, list_items
 from .names import CALLED, find_function, have_same_name, is_constant, is_matrix_name, is_name, is_set_name
 from .notations import Based, Ratio
 from .quantities import PERCENT, Quantity, find_letter_unit, finish_quantity
-from .texts import Text, find_label, read_words
+from .texts import Text, find_label, list_letters, read_words
 
 
 SIGNS = {
@@ -182,9 +185,16 @@ def finish_statement(value: Value) -> Value:
     if not isinstance(value, Collection | Relation):
         return value
     items = [*list_items(value)]
-    pairs = [one.terms for one in items if isinstance(one, Ratio) and isinstance(one.terms[0], Symbol)]
+    pairs = [one.terms for one in items if isinstance(one, Ratio) and list_letters(one.terms[0])]
     if len(items) == len(pairs) > 1 and {*map(len, pairs)} == {2}:  # A: 3, B: 5
         items = [Relation(pair, (":",)) for pair in pairs]
+    words = ["".join(list_letters(item.sides[0])) for item in items if isinstance(item, Relation)]
+    if len(items) == len(words) > 1 and all(len(word) > 2 and word.istitle() for word in words):  # Tom = 12, Ann = 20
+        items = [
+            replace(item, sides=(Name(word), *item.sides[1:]))
+            for item, word in zip(items, words, strict=True)
+            if isinstance(item, Relation)
+        ]
     labels = [item.sides[0] for item in items if isinstance(item, Relation) and item.signs == (":",)]
     are_names = len(items) == len(labels) == len({*labels}) > 1
     for place, item in enumerate(items):
@@ -238,11 +248,39 @@ def find_labelled_value(relation: Relation) -> Value | None:
         if len(values) == 1 or not is_sum_of_names or not all(map(is_constant, values)):
             return None
     constants = [value for value in values if is_constant(value)]
-    if "\\approx" not in relation.signs and not all(map(are_equal_constants, constants, constants[1:])):
+    are_same = are_rounded if "\\approx" in relation.signs else are_equal_constants
+    if not all(map(are_same, constants, constants[1:])):
         return None
     if len(values) == len(relation.sides) and len(values) > len(constants):
         return None
     return values[0] if relation.signs[-1] == "\\approx" and len(values) > 1 else values[-1]
+
+
+def are_rounded(one: Value, other: Value) -> bool:
+    """Whether the second of two numbers may be the first one, rounded: 5.4 is about 5, and 5 is not about 6."""
+    if isinstance(one, Quantity) and isinstance(other, Quantity) and one.unit == other.unit:
+        one, other = one.value, other.value
+    numbers = evaluate_constant(one), evaluate_constant(other)
+    places = [
+        find_last_place(exact) for exact in (evaluate_exactly(other), evaluate_exactly(one)) if exact is not None
+    ]
+    place = next(filter(None, places), None)
+    if place is None or numbers[0] is None or numbers[1] is None:
+        return True
+    return bool(abs(numbers[0] - numbers[1]) < to_decimal(place))
+
+
+def find_last_place(number: Fraction) -> Fraction | None:
+    """Return the place value of the last digit that is not 0: 10 for 120, 1/100 for 1.25. None if the digits do not end."""
+    digits, places = number.denominator, 0
+    while digits > 1 and places < MAX_DIGITS:
+        digits, places = digits // math.gcd(digits, 10), places + 1
+        if digits > 1 and math.gcd(digits, 10) == 1:
+            return None
+    whole = int(number * 10**places)
+    while whole and whole % 10 == 0:
+        whole, places = whole // 10, places - 1
+    return Fraction(10) ** -places
 
 
 def are_equal_constants(one: Value, other: Value) -> bool:

@@ -7,7 +7,7 @@ from itertools import accumulate
 from ..matching import Kind, Same, Verdict
 from ..reader import RELATION, Reader
 from ..tokens import NUMBERS, Token
-from ..values import INFINITY, Name, Symbol, Value, make_number, operands_of
+from ..values import INFINITY, Symbol, Value, make_number, operands_of
 from ..words import GENERIC_NOUNS, changes, find_number_word, has_role, is_label, normalize_words
 from .families import states_condition
 from .lists import LETTERS, is_letter
@@ -39,11 +39,37 @@ def find_choice(text: str, letters: str = LETTERS) -> re.Match[str] | None:
         rf"(?:[).:\]]++(?!{other})|[)\]]?(?:,? ?(?:because|since|not)\b| ?is (?:correct|right)\b))",
         text,
     )
-    if first or re.search(r"(?i)\b(?:not|wrong|incorrect|false|but|except|neither|none|cannot)\b|n't\b", text):
+    if first or re.search(
+        r"(?i)\b(?:not|wrong|incorrect|false|but|except|neither|none|cannot)\b|n't\b|\?\W*no\b", text
+    ):
         return first
     article = r"(?!(?<=[AI])\s(?!or\b|and\b|nor\b|is\b|because\b)[a-z])"
     named = [*re.finditer(f"{letter}{article}", text)]
-    return named[0] if len({one[1] for one in named}) == 1 else None
+    return named[0] if len({one[1] for one in named}) == 1 and is_chosen(text, named[-1]) else None
+
+
+IN_FORMULA_BEFORE = re.compile(
+    r"(?:[\^_+*/<>|√∆Δ∇]|(?<![A-Za-z]{2})-|\\(?!q?quad|[A-Za-z]*arrow|implies|to\b|therefore|checkmark)[A-Za-z]+)[\s{(\[]*$"
+)
+IN_FORMULA_AFTER = re.compile(
+    r"\s*[\^_+*<>|=]|-(?=\d|[A-Za-z](?![A-Za-z ]))|\((?![A-Za-z]{2,}|\d)|\s*\\(?:[lg]e|times|cdot|approx|in|to|perp)\b"
+)
+CUE = re.compile(
+    r"(?i)\b(?:options?|choices?|answers?|letters?|is|are|be|choose|chose|pick|select(?:ed)?)\b\W*$|[:=：]\W*$"
+)
+VERDICT = re.compile(
+    r"(?i)\s+(?:is|was|are|(?:would|must|should|has to|seems to|can only) be|seems|looks)\s+(?:\w+\s+){0,2}"
+    r"(?:correct|right|best|true|answers?|only|choice|option|most|because|since)\b"
+)
+
+
+def is_chosen(text: str, found: re.Match[str]) -> bool:
+    """Whether a letter in a text is the one that is chosen, and no symbol of a formula or subject of a sentence."""
+    before, after = text[: found.start()], text[found.end() :]
+    if IN_FORMULA_BEFORE.search(before[-40:]) or IN_FORMULA_AFTER.match(after):
+        return False
+    goes_on = re.match(r"\s+[a-z]{2,}", after)
+    return not goes_on or bool(CUE.search(before[-40:]) or VERDICT.match(after))
 
 
 def split_choice(tokens: list[Token]) -> tuple[str, list[Token]] | None:
@@ -249,7 +275,7 @@ def match_texts(gold: Value, answer: Value, same: Same) -> Verdict:
 
 def list_letters(value: Value) -> list[str]:
     r"""Return the names in a product, or the parts of a name: `\text{ABC}` is `ABC`, and `triangle ABC` is `\triangle ABC`."""
-    if isinstance(value, Name):
+    if isinstance(value, Symbol):
         return value.name.split()
     operands = operands_of(value, "*")
     names = [operand.name for operand in operands if isinstance(operand, Symbol)]

@@ -1,0 +1,172 @@
+"""Constraints of IF-RLVR's training set (Generalizing Verifiable Instruction Following) beyond those of IFEval."""
+
+import re
+from itertools import pairwise
+
+from .formats import number_paragraphs
+from .occurrences import frequency, keywords_specific_position, letter_frequency
+from .splitting import has_any_word, has_content, has_mark, list_spaced_words, split_sentences, strip_punctuation
+from .table import Relation, add_constraints, constraint, meets_relation
+
+
+BIGRAMS = re.compile(r"(?:<<[^\s<>]+ [^\s<>]+>>\s+)*<<[^\s<>]+ [^\s<>]+>>(?:\s+<<[^\s<>]+>>)?")
+BRACKETED = re.compile(r"\[[^\s\[\]]+\](?:\s+\[[^\s\[\]]+\])*")
+
+
+constraint("keywords:word_count_different_numbers")(frequency)
+constraint("keywords:keyword_specific_position")(keywords_specific_position)
+constraint("letters:letter_counting2")(letter_frequency)
+
+
+@constraint("keywords:word_once")
+def word_once(text: str, keyword: str) -> bool:
+    return text.lower().count(keyword.strip().lower()) == 1
+
+
+@constraint("count:count_increment_word")
+def count_increment_word(text: str, keyword1: str, keyword2: str) -> bool:
+    counts = [text.lower().count(keyword.strip().lower()) for keyword in (keyword1, keyword2)]
+    return counts == [1, 2]
+
+
+@constraint("keywords:exclude_word_harder")
+def exclude_word_harder(text: str, keyword: str) -> bool:
+    return not has_any_word([keyword.strip()], text)
+
+
+@constraint("keywords:no_adjacent_consecutive")
+def no_adjacent_consecutive(text: str) -> bool:
+    """No word begins with the letter after that of the word before. There are two or more words."""
+    letters = [word[0] for word in list_spaced_words(text.lower())]
+    return len(letters) > 1 and all(ord(other) - ord(one) != 1 for one, other in pairwise(letters))
+
+
+@constraint("keywords:start_end")
+def start_end(text: str) -> bool:
+    """Another word is between the two, and nothing is after the last one."""
+    words = list_spaced_words(text.lower())
+    return len(words) > 2 and words[0] == words[-1] and text.rstrip()[-1:].isalnum()
+
+
+@constraint("keywords:palindrome")
+def palindrome(text: str) -> bool:
+    """The palindrome is a word of three letters or more."""
+    words = (word for word in list_spaced_words(text.lower()) if word.isalpha())
+    return any(len(word) > 2 and word == word[::-1] for word in words)
+
+
+@constraint("letters:letter_counting")
+def letter_counting(text: str, N: int, relation: Relation) -> bool:
+    """More than three equal letters in a row count as three where there must be many."""
+    text = re.sub(r"(?i)([^\W\d_])\1{3,}", r"\1\1\1", text) if relation == "at least" else text
+    return meets_relation(sum(map(str.isalpha, text)), relation, N)
+
+
+@constraint("count:lowercase_counting")
+def lowercase_counting(text: str, N: int) -> bool:
+    return sum(map(str.islower, list_spaced_words(text))) <= N
+
+
+@constraint("count:count_unique")
+def count_unique(text: str) -> bool:
+    """There are two or more words."""
+    words = list_spaced_words(text.lower())
+    return len(words) == len({*words}) > 1
+
+
+@constraint("count:counting_composition")
+def counting_composition(text: str, n_sent: int, n_words: int) -> bool:
+    """Three paragraphs with the divider `***` or `* * *` between them. Punctuation marks are no words."""
+    paragraphs = [one for one in re.split(r"\* ?\* ?\*", text) if one.strip()]
+    sentences = [split_sentences(paragraph) for paragraph in paragraphs]
+    counts = [len(list_spaced_words(sentence)) for own in sentences for sentence in own]
+    return [*map(len, sentences)] == [n_sent] * 3 and {*counts} == {n_words}
+
+
+@constraint("paragraphs:paragraphs2")
+def paragraphs2(text: str) -> bool:
+    """Two line breaks separate the two paragraphs."""
+    return [*map(has_content, re.split(r"\n[ \t]*\n", text.strip()))] == [True, True]
+
+
+@constraint("first_word:first_word_sent")
+def first_word_sent(text: str, first_word: str) -> bool:
+    return all(begins_with(sentence, first_word) for sentence in split_sentences(text))
+
+
+@constraint("first_word:first_word_answer")
+def first_word_answer(text: str, first_word: str) -> bool:
+    return begins_with(text, first_word)
+
+
+@constraint("last_word:last_word_sent")
+def last_word_sent(text: str, last_word: str) -> bool:
+    return all(ends_with(sentence, last_word) for sentence in split_sentences(text))
+
+
+@constraint("last_word:last_word_answer")
+def last_word_answer(text: str, last_word: str) -> bool:
+    return ends_with(text, last_word)
+
+
+def begins_with(text: str, word: str) -> bool:
+    return [strip_punctuation(one).lower() for one in text.split()[:1]] == [strip_punctuation(word).lower()]
+
+
+def ends_with(text: str, word: str) -> bool:
+    return [strip_punctuation(one).lower() for one in text.split()[-1:]] == [strip_punctuation(word).lower()]
+
+
+@constraint("copy:repeat_phrase")
+def repeat_phrase(text: str, phrase: str, small_n: int) -> bool:
+    """Different versions of the phrase, of which one may be the phrase itself, and one word in the middle is new in others."""
+    words = phrase.split()
+    inner = rf"(?:\S+ ){{{max(0, len(words) - 2)}}}"
+    found = re.findall(rf"(?<!\S){re.escape(words[0])} {inner}{re.escape(words[-1])}(?!\w)", text)
+    changes = [sum(one != other for one, other in zip(version.split(), words, strict=True)) for version in found]
+    is_whole = len(re.findall(rf"(?<!\S){re.escape(words[0])} ", text)) == len(found)
+    return is_whole and len(found) == len({*found}) == small_n and sum(changes) >= small_n - 1 and max(changes) == 1
+
+
+@constraint("copy:copy", copies=True)
+def copy(text: str, prompt_to_repeat: str) -> bool:
+    return is_copy(text, prompt_to_repeat)
+
+
+@constraint("copy:copying_simple", copies=True)
+def copying_simple(text: str, prompt_to_repeat: str) -> bool:
+    return is_copy(text, prompt_to_repeat)
+
+
+@constraint("copy:copying_multiple", copies=True)
+def copying_multiple(text: str, prompt_to_repeat: str, N: int) -> bool:
+    parts = text.split("******")
+    return len(parts) == N and all(is_copy(part, prompt_to_repeat) for part in parts)
+
+
+@constraint("new:copy_span_idx", copies=True)
+def copy_span_idx(text: str, prompt_to_repeat: str, n_start: int, n_end: int) -> bool:
+    """The last character may be left out, as in the official program. The request includes it."""
+    return any(is_copy(text, prompt_to_repeat[n_start:end]) for end in (n_end, n_end + 1))
+
+
+def is_copy(text: str, other: str) -> bool:
+    return text.strip().lower() == other.strip().lower()
+
+
+@constraint("detectable_format:sentence_hyphens")
+def sentence_hyphens(text: str) -> bool:
+    """A hyphen without spaces is between two sentences or more."""
+    sentences = split_sentences(re.sub(r"(?<=[.!?])-(?=\S)", " ", text))
+    return len(sentences) > 1 and "-".join(sentences) == text.strip()
+
+
+add_constraints(
+    {
+        "paragraphs:paragraphs": lambda text: number_paragraphs(text, 2),
+        "detectable_format:square_brackets": lambda text: BRACKETED.fullmatch(text.strip()) is not None,
+        "detectable_format:bigram_wrapping": lambda text: BIGRAMS.fullmatch(text.strip()) is not None,
+        "punctuation:punctuation_dot": lambda text: not has_mark(text, ".", "FULL STOP", "DOT LEADER", "ELLIPSIS"),
+        "punctuation:punctuation_exclamation": lambda text: not has_mark(text, "!", "EXCLAMATION MARK"),
+    }
+)
