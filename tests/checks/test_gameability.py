@@ -31,6 +31,7 @@ OURS = [
     "cosine(boxed(), max_tokens=500)", "boxed() + 0.2 * repetition()", "boxed() + 0.1 * citations()",
     "boxed() + schedule(0.5 * tags('think'), [(0, 1.0), (10, 0.0)])", "cosine(boxed(), max_tokens=60)",
     "boxed() + 0.2 * shortest(boxed()) + 0.1 * overlong(60, cache=20) + 0.1 * truncated(60)", "overlap()",
+    "xml_text()", "xml_text('name', root='item')", "boxed() + 0.2 * equations()",
     "boxed() + 0.2 * citations() + 0.1 * gate(distinct(), by=boxed(), name='distinct')",
     "boxed() + 0.2 * repetition(unit='words') + 0.1 * script('Latin')", "json_text()",
 ]  # fmt: skip

@@ -14,6 +14,9 @@ pattern('step \\d+')
 keywords(all=('so', '+++b'), none=('a a b',))
 citations
 citations(sources='sources')
+equations
+equations(hold=False)
+xml_text('a')
 repetition(unit='words')
 repetition(unit='chars')
 overlap

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trl_grpo_rewards import json_text, script, tags
+from trl_grpo_rewards import json_text, script, tags, xml_text
 
 
 def score(completion, *names, **options):
@@ -177,3 +177,45 @@ def test_scripts_are_checked(names):
         ValueError, match="needs names of Unicode scripts; got .* Write names such as script\\('Greek'\\)"
     ):
         script(*names)
+
+
+@pytest.mark.parametrize(
+    "completion, paid",
+    [
+        ("<a>1</a>", 1.0), ('<?xml version="1.0"?>\n<a b="c"><!-- d --><e>f &amp; g</e></a>', 1.0), ("<think>1 < 2</think>\n<a>1</a>", 1.0),
+        ('<?xml version="1.0" encoding="utf-16"?><a>1</a>', 1.0), ("<a><b/><c>1</c></a>", 1.0), ('<x:a xmlns:x="u">1</x:a>', 1.0),
+        ("<b><a>1</a></b>", 0.0), ("<a>1</a><a>1</a>", 0.0), ("<a>1 < 2</a>", 0.0), ("<a b=c/>", 0.0), ("<a>", 0.0), ("a", 0.0), ("", 0.0),
+        ("<a>\0</a>", 0.0), ("<a>\ud800</a>", 0.0), ('<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', 0.0), ("So: <a>1</a>", 0.0),
+        ('<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b;</a>', 0.0), ("```xml\n<a>1</a>\n```", 0.0),
+    ],
+)  # fmt: skip
+def test_xml_is_well_formed_with_its_root(completion, paid):
+    assert xml_text(root="a")(completions=[completion]) == [paid]
+
+
+@pytest.mark.parametrize(
+    "completion, paid",
+    [
+        ("<item><name>pen</name><price>5</price></item>", 1.0), ("<item><price>5</price><name>pen</name></item>", 1.0),
+        ("<item><info><name>pen</name></info><price unit='c'/></item>", 1.0), ("<item><name><b>pen</b></name><price>5</price></item>", 1.0),
+        ("<item><name>pen</name></item>", 0.0), ("<item><name/><price/></item>", 0.0), ("<item><name> </name><price>5</price></item>", 0.0),
+        ("<item><name>\u200b</name><price>5</price></item>", 0.0), ("<item><name><!-- pen --></name><price>5</price></item>", 0.0),
+        ("<item>name price</item>", 0.0), ("<item><name><b/></name><price>5</price></item>", 0.0), ("<name>pen <price>5</price></name>", 1.0),
+    ],
+)  # fmt: skip
+def test_xml_has_the_elements_that_are_asked_for(completion, paid):
+    assert xml_text("name", "price")(completions=[completion]) == [paid]
+
+
+def test_xml_takes_names_without_brackets():
+    with pytest.raises(ValueError, match="requires names of elements without brackets"):
+        xml_text("<a>")
+    with pytest.raises(ValueError, match="requires names of elements without brackets"):
+        xml_text(root="<a>")
+
+
+def test_what_a_page_does_not_show_fills_no_tag():
+    for hidden in ("<!-- x -->", "<!---->", "<!-- a --> <!-- b -->", "\u200b<!-- x -->"):
+        assert tags("think", "answer")(completions=[f"<think>{hidden}</think><answer>4</answer>"]) == [0.0], hidden
+    for shown in ("<!-- x", "x <!-- y -->", "-->"):
+        assert tags("think", "answer")(completions=[f"<think>{shown}</think><answer>4</answer>"]) == [1.0], shown

@@ -1,4 +1,4 @@
-"""What occurs in a completion: expressions, words, citations."""
+"""What occurs in a completion: expressions, words, citations, equations."""
 
 import time
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trl_grpo_rewards import citations, keywords, pattern
+from trl_grpo_rewards import citations, equations, keywords, pattern
 from trl_grpo_rewards.rewards import patterns
 
 
@@ -117,3 +117,18 @@ def test_sources_stand_in_a_column():
         value(completions=["[1]"])
     with pytest.raises(ValueError, match="to be a list of texts, .* got 3. Convert the column"):
         value(completions=["[1]"], found=[3])
+
+
+@pytest.mark.parametrize(
+    "completion, held, occurs",
+    [
+        ("48 / 2 = 24", 1.0, 1.0), (r"<think>$3 \times 4 = 12$</think>12", 1.0, 1.0),
+        ("1 + 1 = 3 and 1 + 2 = 3", 0.5, 1.0), ("1 + 2 = 4\n" * 9 + "1 + 1 = 2", 0.5, 1.0),
+        ("1 = 1, 2 + 2 = 2 + 2", 0.0, 1.0), ("E = mc^2", 0.0, 1.0),
+        (r"\begin{align} x &= \frac12 \end{align}", 0.0, 1.0), ("a == b, a <= b, a => b, a != b", 0.0, 0.0),
+        ("= 4", 0.0, 0.0), ("4", 0.0, 0.0), ("", 0.0, 0.0),
+    ],
+)  # fmt: skip
+def test_equations_hold_or_occur(completion, held, occurs):
+    assert equations()(completions=[completion]) == [held]
+    assert equations(hold=False)(completions=[completion]) == [occurs]

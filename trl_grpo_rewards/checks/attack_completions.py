@@ -76,6 +76,9 @@ def attacks(
     return written | collect_worthless(rewards)
 
 
+RUN_ON = "the right answer to a new question"  # as base models write that were shown examples
+
+
 def write_attacks(
     form: Form, golds: Sequence[str], question: str, count: Callable[[str], int], others: Sequence[str]
 ) -> dict[Kind, dict[str, str | None]]:
@@ -136,6 +139,7 @@ def write_attacks(
             "one character changed": answer(change_character(gold) if number is None else None),
             "the first letter alone": answer(gold[0] if len(gold) > 4 and gold.isalpha() else None),
             "the answer denied": answer(f"not {gold}" if golds else None),
+            RUN_ON: f"{answer(wrong)}\n\nQ: What is it then?\nA: {answer(gold)}" if golds else None,
         },
     }  # fmt: skip
 

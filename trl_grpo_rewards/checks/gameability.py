@@ -11,7 +11,7 @@ from ..faults import shorten_repr
 from ..function_rewards import find_functions
 from ..registry import read_rewards
 from ..traits import Findings
-from .attack_completions import KINDS
+from .attack_completions import KINDS, RUN_ON
 from .completions import ROUNDING, Tokenize, find_outcomes, split_words
 from .trials import ANSWERS, Trials, average, make_trials, without_asking
 
@@ -129,6 +129,8 @@ def list_form_payments(trials: Trials) -> Iterator[str]:
 
 
 def write_remedy(trials: Trials, attack: str) -> str:
+    if attack == RUN_ON:
+        return "Read only the text before a line such as 'Q:', or let generation stop there."
     if KINDS.get(attack) == "near":
         end = next(texts[attack][-30:] for texts in trials.texts if attack in texts)
         return f"If it is not meant to be, compare more strictly. It ends with {shorten_repr(end)}."

@@ -109,7 +109,7 @@ def answer(
 
     The answer is taken from the text after the reasoning. The last of these counts: a `\boxed{}`, the line after `####`,
     an `<answer>...</answer>`, a last line such as "A: 72", and a statement such as "the answer is 72.", "72 is the
-    answer.", "Answer: $72$" or "La respuesta es 72.", in 17 languages. Next to a box or another mark, a statement counts
+    answer.", "Answer: $72$" or "La respuesta es 72.", in 27 languages. Next to a box or another mark, a statement counts
     only if a value follows it. A remark after a number is ignored, as in "72, all told" or "72 (48 + 24)". Without
     any of these, a text of a single line is the answer. The answer is compared as in [`boxed`].
 
