@@ -57,7 +57,7 @@ def test_attacks_are_of_the_form_that_the_rewards_want():
                    solution=["7"] * (len(made) + 1))[0] == pytest.approx(4.0, abs=0.1)  # fmt: skip
     assert len(made["unclosed tags"]) > 60_000 and made["empty tags"] == "<think></think><answer></answer>"
     holders = {name for name, text in made.items() if "\\boxed{7}" in text}
-    assert holders == {"many boxes", "right between wrong answers"}
+    assert holders == {"many boxes", "right between wrong answers", "the right answer to a new question"}
 
 
 def test_a_wrong_answer_is_of_the_same_kind():

@@ -8,11 +8,11 @@ from pathlib import Path
 import torch
 
 from trl_grpo_rewards.records.dead_groups import Rule
-from trl_grpo_rewards.records.fields import Completion, describe_completions, describe_groups
+from trl_grpo_rewards.records.fields import describe_completions, describe_groups
 from trl_grpo_rewards.records.files import GroupWriter
 from trl_grpo_rewards.records.runs import LogWriter
 from trl_grpo_rewards.report.trends import RunStatistics
-from trl_grpo_rewards.training.groups import ScoredGroups, list_completion_facts
+from trl_grpo_rewards.training.groups import ScoredGroups, list_completions
 
 
 EVIL = "<script>document.title='hacked'</script></script><img src=x onerror=\"document.title='hacked'\">\u2028&amp;"
@@ -41,10 +41,8 @@ def record(
     ]
     said = completions or [f"{place}: \\boxed{{7}}" for place in range(len(rewards))]
     row = {"prompt": prompt, "solution": "7"}
-    completions = [
-        Completion(row, prompt, content, one, facts, {})
-        for content, one, facts in zip(said, ids, list_completion_facts(ids, None, {1}), strict=True)
-    ]
+    count = len(said)
+    completions = list_completions([row] * count, [prompt] * count, said, ids, None, {1}, {})
     keys = torch.tensor([hash(tuple(one)) for one in ids])
     weighted = torch.tensor([*weights.values()], dtype=torch.float64)
     groups = ScoredGroups(rewards[None], [*weights], weighted, Rule(decides or next(iter(scores))), keys[None])

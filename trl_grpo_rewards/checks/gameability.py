@@ -90,6 +90,8 @@ def check_attacks(trials: Trials) -> Findings:
     for payment in payments:
         on_rows = f", which pays on {payment.paid} of {payment.tried} rows" if payment.paid else ""
         found.lines.append(f"{payment.mean:8.3f} {payment.name}{on_rows}")
+        if payment.name == RUN_ON:  # most published rewards pay for it
+            continue
         is_often, kind = payment.paid > CHANCE * payment.tried, KINDS.get(payment.name, "informed")
         if payment.paid and (is_often or kind != "near"):
             is_fault = is_often and kind != "near" and trials.found.is_certain
@@ -129,8 +131,6 @@ def list_form_payments(trials: Trials) -> Iterator[str]:
 
 
 def write_remedy(trials: Trials, attack: str) -> str:
-    if attack == RUN_ON:
-        return "Read only the text before a line such as 'Q:', or let generation stop there."
     if KINDS.get(attack) == "near":
         end = next(texts[attack][-30:] for texts in trials.texts if attack in texts)
         return f"If it is not meant to be, compare more strictly. It ends with {shorten_repr(end)}."

@@ -9,12 +9,12 @@ import regex as regexes
 
 from ..batch import Batch
 from ..constraints.splitting import see
-from ..mathematics.arithmetic import compute_true_share
 from ..options import PositiveFloat, PositiveInt, requires
 from ..registry import combinator, reward
 from ..scores import Score
 from ..texts import completion_text, strip_reasoning
 from ..traits import Form
+from ..verify.arithmetic import compute_true_share
 
 
 __all__ = ["citations", "equations", "keywords", "pattern"]

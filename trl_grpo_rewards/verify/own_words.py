@@ -2,7 +2,7 @@
 
 import re
 
-from ..texts import strip_end_marks, strip_reasoning
+from ..texts import REASONING_MARKS, strip_end_marks, strip_reasoning
 from .statements import find_first_statement
 
 
@@ -28,12 +28,11 @@ NEW_TURN = re.compile(
 
 def find_own_words(text: str) -> str:
     """Return the part of a completion in which its model can state its answer."""
-    text = strip_reasoning(text)
     if "<" in text:
         text = drop_tags(text)
     if "```" in text:
         text = FENCE.sub(drop_comments, text)
-    return cut_turns(text)
+    return strip_reasoning(cut_turns(text))
 
 
 def drop_tags(text: str) -> str:
@@ -55,11 +54,16 @@ def drop_comments(block: re.Match[str]) -> str:
 
 
 def cut_turns(text: str) -> str:
-    """Return the text before a new turn: before a mark of a chat template, or a new question after an answer."""
-    first = None
-    for turn in NEW_TURN.finditer(text):
-        first = find_first_statement(text) if first is None else first
-        is_marked = turn[1] and text[: turn.start()].strip()
-        if is_marked or 0 <= first < turn.start():
+    """
+    Return the text before a new turn: before a mark of a chat template, or a new question after an answer.
+
+    Nothing ends the text before the first reasoning is over.
+    """
+    ends = (text.find(end) for _, end in REASONING_MARKS)
+    start, first = max(0, min((place for place in ends if place >= 0), default=0)), None
+    for turn in NEW_TURN.finditer(text, start):
+        first = find_first_statement(text[start:]) if first is None else first
+        is_marked = turn[1] and text[start : turn.start()].strip()
+        if is_marked or 0 <= first < turn.start() - start:
             return strip_end_marks(text[: turn.start()])
     return text

@@ -10,12 +10,12 @@ import re
 from fractions import Fraction
 from typing import TypeVar
 
-from .evaluation import evaluate_exactly
-from .grammar import GRAMMAR, operation
-from .kinds.expressions import read_infix
-from .reader import POWER, PRODUCT, SUM, Infix, Reader
-from .tokens import Tokenizer, Unreadable
-from .work import OutOfWork, limit_work
+from ..mathematics.evaluation import evaluate_exactly
+from ..mathematics.grammar import GRAMMAR, operation
+from ..mathematics.kinds.expressions import read_infix
+from ..mathematics.reader import POWER, PRODUCT, SUM, Infix, Reader
+from ..mathematics.tokens import Tokenizer, Unreadable
+from ..mathematics.work import OutOfWork, limit_work
 
 
 Item = TypeVar("Item")

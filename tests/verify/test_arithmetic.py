@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trl_grpo_rewards.mathematics.arithmetic import are_sides_equal, compute_true_share, find_equations
+from trl_grpo_rewards.verify.arithmetic import are_sides_equal, compute_true_share, find_equations
 
 
 @pytest.mark.parametrize(
