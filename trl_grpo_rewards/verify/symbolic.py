@@ -13,8 +13,10 @@ from latex2sympy2_extended import NormalizationConfig
 from math_verify import LatexExtractionConfig, parse, verify
 
 
-# Signs that math-verify ignores, or whose left side it drops.
-LOST = re.compile(r"\d\s?_|[=<>:'|#@?&~\"]|\\(?:[lgn]e|in|ldots|equiv|approx|sim|subset|perp)(?![A-Za-z])|[^\0-\x7f]")
+# Signs that math-verify ignores, or whose left side it drops. It takes `\gcd(m, n)` for a divisor of polynomials.
+LOST = re.compile(
+    r"gcd|lcm|\d\s?_|[=<>:'|#@?&~\"]|\\(?:[lgn]e|in|ldots|equiv|approx|sim|subset|perp)(?![A-Za-z])|[^\0-\x7f]"
+)
 
 
 def main() -> None:
