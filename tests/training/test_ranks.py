@@ -55,8 +55,9 @@ from trl_grpo_rewards import (
     shortest,
 )
 from trl_grpo_rewards.errors import CheckpointMismatch
+from trl_grpo_rewards.judging.verdicts import is_trivial
 from trl_grpo_rewards.records.files import read_records
-from trl_grpo_rewards.texts import completion_text
+from trl_grpo_rewards.texts import completion_text, strip_reasoning
 from trl_grpo_rewards.training import checkpoints
 
 
@@ -230,16 +231,19 @@ def ask_judges(folder, port) -> None:
     server = Scripted(port)
     total = server.judge(max_concurrency=4) + server.judge(name="kind", rubric="Is it kind?") + server.judge(ranking)
     for cls in TRAINERS:
-        trainer = trainer_of(cls, folder, total, model=demo.MODEL, log_completions=True)
+        options = {"log_completions": True, "max_completion_length": 48}  # so that answers follow the reasoning
+        trainer = trainer_of(cls, folder, total, model=demo.MODEL, **options)
         trainer.train()
         table, logged = read_table(trainer), trainer.state.log_history[0]
+        answers = [None if is_trivial(answer) else answer for answer in map(strip_reasoning, table["texts"])]
         calls = [logged[f"{name}/calls"] for name in ("judge", "kind", "ranking")]
         assert gather((table, calls)) == [(table, calls)] * 2
         # the server scores a text by its length, those that are equal alike, and each group in one call
-        assert table["ranking"] == [pytest.approx(len(text) % 11 / 10) for text in table["texts"]]
-        assert table["judge"] == table["kind"] == [pytest.approx(0.2)] * 12
-        halves = [len({*table["texts"][start : start + 6]}) for start in (0, 6)]
-        assert table["ranking/reason"] == ["by length"] * 12 and calls == [pytest.approx(sum(halves) / 2)] * 2 + [1]
+        assert table["ranking"] == [pytest.approx(len(text or "") % 11 / 10) for text in answers] and any(answers)
+        assert table["judge"] == table["kind"] == [pytest.approx(0.2 if text else 0.0) for text in answers]
+        halves = [len({*filter(None, answers[start : start + 6])}) for start in (0, 6)]
+        assert table["ranking/reason"] == ["by length" if text else "nothing to grade" for text in answers]
+        assert calls == [pytest.approx(sum(halves) / 2)] * 2 + [1]
 
 
 @pytest.mark.slow
@@ -257,7 +261,7 @@ def ask_by_rows(folder, port) -> None:
     ]
     data, options = (
         demo.arithmetic("train", size=32).add_column("rubric", rubrics),
-        {"max_steps": 2, "log_completions": True},
+        {"max_steps": 2, "log_completions": True, "max_completion_length": 48},
     )
     trainer = trainer_of(FilteredGRPOTrainer, folder, rewards, data, model=demo.MODEL, **options)
     trainer.train()
@@ -265,11 +269,15 @@ def ask_by_rows(folder, port) -> None:
     groups = in_groups(table["judge/verdicts"])
     assert gather(table) == [table, table]
     assert [entry["judge/unreadable"] for entry in trainer.state.log_history if "judge/unreadable" in entry] == [0, 0]
-    assert len(groups) in (3, 6) and all(text for group in groups for text in group)
+    groups = [[text for text in group if text] for group in groups]  # without completions that have no answer
+    assert len(groups) in (3, 6) and all(groups)
     asked = [{re.sub("not met|met", "", text) for text in group} for group in groups]  # the second straddles the ranks
     assert all(len(texts) == 1 and texts.copy().pop().count("\n") == 7 for texts in asked)
     assert len({*map(frozenset, asked)}) == len(groups)
     for text, score in zip(table["judge/verdicts"], table["judge"], strict=True):
+        if not text:
+            assert score == 0.0
+            continue
         points = [(bool(negated), int(value)) for negated, value in re.findall(r"(not )?met \(\+(\d+)\)", text)]
         met = sum(value for negated, value in points if not negated)
         assert score == pytest.approx(met / sum(value for _, value in points))
