@@ -102,7 +102,7 @@ VERDICT_KEY = re.compile('"(?:score|verdict)')  # with one before it, an object 
 
 
 OBJECT_START = re.compile(r'\{\s*"')
-DECODER = json.JSONDecoder()
+JSON_DECODER = json.JSONDecoder()
 MAX_OBJECTS, MAX_ORDERS = 500, 24  # objects at both ends of a text, and orders of the names, that are looked at
 
 
@@ -145,7 +145,7 @@ def contains(text: str, verdict: dict[str, Any]) -> bool:
     window = 6 * len(json.dumps(verdict)) + 1000  # in which a text with spaces and escapes ends
     for start in dict.fromkeys([*starts[:MAX_OBJECTS], *starts[-MAX_OBJECTS:]]):
         with contextlib.suppress(ValueError, RecursionError):
-            if DECODER.raw_decode(text[start : start + window])[0] == verdict:
+            if JSON_DECODER.raw_decode(text[start : start + window])[0] == verdict:
                 return True
     squeezed = squeeze(text)
     orders = itertools.islice(itertools.permutations(verdict.items()), MAX_ORDERS)

@@ -20,7 +20,7 @@ from ..mathematics.work import OutOfWork, limit_work
 
 Item = TypeVar("Item")
 
-SIGNS = str.maketrans(
+OPERATOR_SIGNS = str.maketrans(
     {**dict.fromkeys("−–—", "-"), **dict.fromkeys("×·⋅∙", "*"), "÷": "/", **dict.fromkeys("$&\t", " ")}
 )
 LATEX = {",\\!": ",", "{,}": ",", "\\\\": ";", "\\times": "*", "\\cdot": "*", "\\div": "/"}
@@ -101,7 +101,7 @@ def normalize_operators(text: str) -> str:
     for command, meaning in LATEX.items():
         text = text.replace(command, meaning)
     text = BEFORE_FRACTION.sub(
-        "!", IGNORED.sub(" ", text).translate(SIGNS)
+        "!", IGNORED.sub(" ", text).translate(OPERATOR_SIGNS)
     )  # sum or product? An equation next to `!` is left out
     text = BRACED_FRACTION.sub(r"((\1)/(\2))", text).translate(BRACES)
     text = TIMES.sub(r"\1*\2", THOUSANDS.sub("", text)).replace("==", "=")

@@ -11,7 +11,7 @@ TOOL_TAGS = (
     "search_results documents execution_result interpreter"
 )
 TAG = re.compile(rf"(?i)<(/?)({TOOL_TAGS.replace(' ', '|')})>")
-FENCE = re.compile(r"(?ms)^[ \t]{0,9}(```+)[ \t]*([\w+#-]*)[^\n`]*\n(.*?)(?:^[ \t]{0,9}\1[ \t]*$|\Z)")
+BLOCK = re.compile(r"(?ms)^[ \t]{0,9}(```+)[ \t]*([\w+#-]*)[^\n`]*\n(.*?)(?:^[ \t]{0,9}\1[ \t]*$|\Z)")
 PRINTED = {*"output stdout stderr result results console".split()}  # languages of blocks that a tool has written
 PLAIN = {*"text txt plain plaintext markdown md latex tex math json".split(), ""}  # and of those without comments
 COMMENT = re.compile(r"(?m)(?:#|//|--).*$")
@@ -31,7 +31,7 @@ def find_own_words(text: str) -> str:
     if "<" in text:
         text = drop_tags(text)
     if "```" in text:
-        text = FENCE.sub(drop_comments, text)
+        text = BLOCK.sub(blank_code, text)
     return strip_reasoning(cut_turns(text))
 
 
@@ -48,7 +48,7 @@ def drop_tags(text: str) -> str:
     return "\n".join([*kept, "" if name else text[start:]])
 
 
-def drop_comments(block: re.Match[str]) -> str:
+def blank_code(block: re.Match[str]) -> str:
     language = block[2].lower()
     return "" if language in PRINTED else block[0] if language in PLAIN else COMMENT.sub("", block[0])
 

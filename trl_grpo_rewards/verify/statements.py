@@ -67,7 +67,7 @@ BETWEEN_BOXES = re.compile(  # what is between two boxes of one list: a comma, o
 )
 
 AFTER_COLON = re.compile(r".*[:：][ *_]{0,9}$")
-NAMED = re.compile(rf"[A-Z]|{VALUE.pattern}")
+NAME_OR_VALUE = re.compile(rf"[A-Z]|{VALUE.pattern}")
 HASHES = re.compile(r"####\s{0,9}")
 BOX = re.compile(r"\\(?:boxed|fbox)(?![^\W\d_])")
 BRACE = re.compile(r"\\.|[{}]", re.DOTALL)  # a brace after a backslash does not count
@@ -169,7 +169,9 @@ def find_stated_answer(text: str) -> str | None:
 
 def find_first_statement(text: str) -> int:
     """Return where a text first states an answer, in a box, after a mark or in words, or -1."""
-    phrases = (one for one in STATEMENT.finditer(text) if AFTER_COLON.match(one[0]) or NAMED.match(text, one.end()))
+    phrases = (
+        one for one in STATEMENT.finditer(text) if AFTER_COLON.match(one[0]) or NAME_OR_VALUE.match(text, one.end())
+    )
     hashes = (one for one in HASHES.finditer(text) if VALUE.match(text, one.end()))
     found = (BOX.search(text), TAG_END.search(text), next(phrases, None), next(hashes, None))
     return min((one.start() for one in found if one is not None), default=-1)
