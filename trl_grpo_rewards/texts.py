@@ -59,12 +59,12 @@ END_MARKS = tuple(
 
 
 def strip_end_marks(text: str) -> str:
-    if not text.rstrip().endswith(END_MARKS):
+    if not text.rstrip().endswith((">", "]")):  # as all of them end
         return text
     end = len(text)
     while text.endswith(END_MARKS, 0, end) or text[max(0, end - 1) : end].isspace():
         end -= next((len(one) for one in END_MARKS if text.endswith(one, 0, end)), 1)
-    return text[:end]
+    return text[:end] if text[end:].strip() else text
 
 
 def prompt_text(prompt: str | Sequence[Message] | None) -> str:

@@ -38,14 +38,13 @@ def are_equal_expressions(one: Value, other: Value) -> bool | None:
         except Undefined:
             return None
     nothing = 0 if all(value == ZERO or cannot_vanish(value) for value in (one, other)) else NOTHING
-    operations = list_operations(one) | list_operations(other)
     imaginary = "i" in find_names(one) | find_names(other)
     try:
-        if {*symbols} <= INTEGER_NAMES and operations & OF_INTEGERS:
+        if {*symbols} <= INTEGER_NAMES and (list_operations(one) | list_operations(other)) & OF_INTEGERS:
             return compare_at(draw_integers(one, other, symbols), one, other, True, nothing, enough=math.inf)
-        if operations & PIECEWISE and are_different_far_away(one, other, symbols):
-            return False
         verdict = compare_at(draw_points(one, other, symbols), one, other, not imaginary, nothing)
+        if verdict and (list_operations(one) | list_operations(other)) & PIECEWISE:
+            return not are_different_far_away(one, other, symbols)
         if verdict is None and not imaginary:
             integers = draw_integers(one, other, symbols)
             verdict = compare_at(integers, one, other, True, nothing, enough=math.inf)

@@ -11,27 +11,31 @@ TOOL_TAGS = (
     "search_results documents execution_result interpreter"
 )
 TAG = re.compile(rf"(?i)<(/?)({TOOL_TAGS.replace(' ', '|')})>")
-BLOCK = re.compile(r"(?ms)^[ \t]{0,9}(```+)[ \t]*([\w+#-]*)[^\n`]*\n(.*?)(?:^[ \t]{0,9}\1[ \t]*$|\Z)")
 PRINTED = {*"output stdout stderr result results console".split()}  # languages of blocks that a tool has written
 PLAIN = {*"text txt plain plaintext markdown md latex tex math json".split(), ""}  # and of those without comments
-COMMENT = re.compile(r"(?m)(?:#|//|--).*$")
-CHAT_MARKS = (
-    r"<\|im_start\|>\s*(?:user|human)|<\|start_header_id\|>\s*(?:user|human)|<start_of_turn>\s*user|<\|(?:user|human)\|>"
-    r"|<[|｜]User[|｜]>|<\|start\|>\s*user|\[INST\]"
+COMMENT_MARKS = ("#", "//", "--")
+COMMENT = re.compile(rf"(?m)(?:{'|'.join(COMMENT_MARKS)}).*$")
+USER_TURN = re.compile(
+    r"<(?:\|im_start\|>\s*(?:user|human)|\|start_header_id\|>\s*(?:user|human)|start_of_turn>\s*user|\|(?:user|human)\|>"
+    r"|[|｜]User[|｜]>|\|start\|>\s*user)|\[INST\]",
+    re.IGNORECASE,
 )
-SPEAKERS = "Q|Question|Problem|Exercise|Human|User|Instruction|问题|問題|题目|質問|문제|Pregunta|Frage|Вопрос"
-NEW_TURN = re.compile(
-    rf"(?mi)({CHAT_MARKS})|^[ \t>*_#]{{0,9}}(?:{SPEAKERS})(?:[ \t]?\d{{1,4}})?[*_]{{0,3}}[ \t]{{0,3}}[:：]"
-    r"|^#{1,6}[ \t]{0,9}(?:Question|Problem|Exercise|Instruction|Human|User)\b[^\n]{0,20}$"
+ENGLISH = "Question Problem Exercise Human User Instruction".split()
+SPEAKERS = (*ENGLISH, *map(str.upper, ENGLISH), "Q", *"问题 問題 题目 質問 문제 Pregunta Frage Вопрос".split())
+NEW_QUESTION = re.compile(
+    rf"\n(?:[ \t>*_#]{{0,9}}(?:{'|'.join(SPEAKERS)})(?:[ \t]?\d{{1,4}})?[*_]{{0,3}}[ \t]{{0,3}}[:：]"
+    rf"|#{{1,6}}[ \t]{{0,9}}(?:{'|'.join(SPEAKERS)})\b[^\n]{{0,20}}(?=\n|$))"
 )
 
 
 def find_own_words(text: str) -> str:
     """Return the part of a completion in which its model can state its answer."""
+    if "\n" not in text and "<" not in text and "[" not in text:  # as many are
+        return text
     if "<" in text:
         text = drop_tags(text)
     if "```" in text:
-        text = BLOCK.sub(blank_code, text)
+        text = drop_code(text)
     return strip_reasoning(cut_turns(text))
 
 
@@ -48,9 +52,17 @@ def drop_tags(text: str) -> str:
     return "\n".join([*kept, "" if name else text[start:]])
 
 
-def blank_code(block: re.Match[str]) -> str:
-    language = block[2].lower()
-    return "" if language in PRINTED else block[0] if language in PLAIN else COMMENT.sub("", block[0])
+def drop_code(text: str) -> str:
+    """Return a text without blocks of output, and without the comments of code. The language is after the fence."""
+    parts = text.split("```")
+    for place in range(1, len(parts), 2):
+        first = parts[place].partition("\n")[0].strip("` \t").split(maxsplit=1)
+        language = first[0].lower() if first else ""
+        if language in PRINTED:
+            parts[place] = ""
+        elif language not in PLAIN and any(mark in parts[place] for mark in COMMENT_MARKS):
+            parts[place] = COMMENT.sub("", parts[place])
+    return "```".join(parts)
 
 
 def cut_turns(text: str) -> str:
@@ -59,11 +71,15 @@ def cut_turns(text: str) -> str:
 
     Nothing ends the text before the first reasoning is over.
     """
+    has_marks = "<|" in text or "<｜" in text or "<start_of_turn" in text or "[INST]" in text
+    if not has_marks and NEW_QUESTION.search(text) is None:  # as most are
+        return text
+    turns = [(one.start(), False) for one in NEW_QUESTION.finditer(text)]
+    turns += [(one.start(), True) for one in USER_TURN.finditer(text)]
     ends = (text.find(end) for _, end in REASONING_MARKS)
-    start, first = max(0, min((place for place in ends if place >= 0), default=0)), None
-    for turn in NEW_TURN.finditer(text, start):
-        first = find_first_statement(text[start:]) if first is None else first
-        is_marked = turn[1] and text[start : turn.start()].strip()
-        if is_marked or 0 <= first < turn.start() - start:
-            return strip_end_marks(text[: turn.start()])
+    start = max(0, min((place for place in ends if place >= 0), default=0))
+    first = find_first_statement(text[start:])
+    for place, is_marked in sorted(turns):
+        if place > start and (0 <= first < place - start or is_marked and text[start:place].strip()):
+            return strip_end_marks(text[:place])
     return text
