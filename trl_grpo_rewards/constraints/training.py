@@ -1,4 +1,4 @@
-"""Constraints of IF-RLVR's training set (Generalizing Verifiable Instruction Following) beyond those of IFEval."""
+"""The constraints that only IF-RLVR's training set has. The paper is Generalizing Verifiable Instruction Following."""
 
 import re
 from itertools import pairwise
@@ -76,7 +76,7 @@ def count_unique(text: str) -> bool:
 
 @constraint("count:counting_composition")
 def counting_composition(text: str, n_sent: int, n_words: int) -> bool:
-    """Three paragraphs with the divider `***` or `* * *` between them. Punctuation marks are no words."""
+    """The divider `***` or `* * *` separates three paragraphs. Punctuation marks do not count as words."""
     paragraphs = [one for one in re.split(r"\* ?\* ?\*", text) if one.strip()]
     sentences = [split_sentences(paragraph) for paragraph in paragraphs]
     counts = [len(list_spaced_words(sentence)) for own in sentences for sentence in own]
@@ -119,7 +119,7 @@ def ends_with(text: str, word: str) -> bool:
 
 @constraint("copy:repeat_phrase")
 def repeat_phrase(text: str, phrase: str, small_n: int) -> bool:
-    """Different versions of the phrase, of which one may be the phrase itself, and one word in the middle is new in others."""
+    """The versions of the phrase differ. One may be the phrase itself, and each other one replaces one word in its middle."""
     words = phrase.split()
     inner = rf"(?:\S+ ){{{max(0, len(words) - 2)}}}"
     found = re.findall(rf"(?<!\S){re.escape(words[0])} {inner}{re.escape(words[-1])}(?!\w)", text)

@@ -159,7 +159,7 @@ PIECEWISE = {*"abs norm max min sgn sqrt root ^ floor ceil mod conjugate".split(
 
 
 def are_different_far_away(one: Value, other: Value, symbols: Sequence[str]) -> bool:
-    """Return whether two expressions differ beyond the numbers in them, where `|x - 50|` is no longer `50 - x`."""
+    """Return whether two expressions differ where variables are larger than their numbers, as `|x - 50|` and `50 - x` do."""
     rng, largest = make_seed(one, other), min(find_largest_number(one, other), FARTHEST)
     for signs in ((1, 1), (-1, -1), (1, -1), (-1, 1))[: 2 * min(2, len(symbols))]:
         point = {

@@ -169,7 +169,7 @@ KNOWN_COMMANDS = (
 
 
 def has_unknown_command(tokens: list[Token]) -> bool:
-    """Whether a text has a command of which nothing is known, so it may mean anything."""
+    """Whether a text has a command that the reader does not know. Such a text may mean anything."""
     return any(token.kind == "command" and token.text not in KNOWN_COMMANDS for token in tokens)
 
 

@@ -188,9 +188,9 @@ def list_completions(
     logged: dict[str, list],
 ) -> list[Completion]:
     """
-    Return the completions of a rank, with those of the logged columns that have a value for each completion.
+    Return the completions of a rank. A logged column is kept if it has a value for each completion.
 
-    A completion that ends in none of `last_ids` was truncated.
+    A completion was truncated if it ends in none of `last_ids`.
     """
     written = mask or [[1] * len(one) for one in ids]  # 0 for tokens of the results of tools
     facts = (
