@@ -91,7 +91,7 @@ REASONING_MARKS = (
 
 def strip_reasoning(text: str) -> str:
     """Return the text after the reasoning, or before it if nothing follows. A mark that is never closed hides the rest."""
-    if "<" not in text and "[" not in text:  # no mark, as in most texts
+    if "<" not in text and "THINK]" not in text:  # no mark, as in most texts
         return text
     for start, end in REASONING_MARKS:
         before, closed, text = text.rpartition(end)

@@ -13,8 +13,7 @@ TOOL_TAGS = (
 TAG = re.compile(rf"(?i)<(/?)({TOOL_TAGS.replace(' ', '|')})>")
 PRINTED = {*"output stdout stderr result results console".split()}  # languages of blocks that a tool has written
 PLAIN = {*"text txt plain plaintext markdown md latex tex math json".split(), ""}  # and of those without comments
-COMMENT_MARKS = ("#", "//", "--")
-COMMENT = re.compile(rf"(?m)(?:{'|'.join(COMMENT_MARKS)}).*$")
+COMMENTS = {mark: re.compile(rf"{mark}.*") for mark in ("#", "//", "--")}  # one pattern would search much longer
 USER_TURN = re.compile(
     r"<(?:\|im_start\|>\s*(?:user|human)|\|start_header_id\|>\s*(?:user|human)|start_of_turn>\s*user|\|(?:user|human)\|>"
     r"|[|｜]User[|｜]>|\|start\|>\s*user)|\[INST\]",
@@ -23,7 +22,8 @@ USER_TURN = re.compile(
 ENGLISH = "Question Problem Exercise Human User Instruction".split()
 SPEAKERS = (*ENGLISH, *map(str.upper, ENGLISH), "Q", *"问题 問題 题目 質問 문제 Pregunta Frage Вопрос".split())
 NEW_QUESTION = re.compile(
-    rf"\n(?:[ \t>*_#]{{0,9}}(?:{'|'.join(SPEAKERS)})(?:[ \t]?\d{{1,4}})?[*_]{{0,3}}[ \t]{{0,3}}[:：]"
+    rf"\n(?=[ \t>*_#]{{0,9}}[{''.join(sorted({one[0] for one in SPEAKERS}))}])"  # rules most lines out at once
+    rf"(?:[ \t>*_#]{{0,9}}(?:{'|'.join(SPEAKERS)})(?:[ \t]?\d{{1,4}})?[*_]{{0,3}}[ \t]{{0,3}}[:：]"
     rf"|#{{1,6}}[ \t]{{0,9}}(?:{'|'.join(SPEAKERS)})\b[^\n]{{0,20}}(?=\n|$))"
 )
 
@@ -60,9 +60,16 @@ def drop_code(text: str) -> str:
         language = first[0].lower() if first else ""
         if language in PRINTED:
             parts[place] = ""
-        elif language not in PLAIN and any(mark in parts[place] for mark in COMMENT_MARKS):
-            parts[place] = COMMENT.sub("", parts[place])
+        elif language not in PLAIN:
+            parts[place] = drop_comments(parts[place])
     return "```".join(parts)
+
+
+def drop_comments(code: str) -> str:
+    for mark, comment in COMMENTS.items():
+        if mark in code:
+            code = comment.sub("", code)
+    return code
 
 
 def cut_turns(text: str) -> str:
@@ -71,7 +78,7 @@ def cut_turns(text: str) -> str:
 
     Nothing ends the text before the first reasoning is over.
     """
-    has_marks = "<|" in text or "<｜" in text or "<start_of_turn" in text or "[INST]" in text
+    has_marks = "[INST]" in text or ("<" in text and ("<|" in text or "<｜" in text or "<start_of_turn" in text))
     if not has_marks and NEW_QUESTION.search(text) is None:  # as most are
         return text
     turns = [(one.start(), False) for one in NEW_QUESTION.finditer(text)]

@@ -29,7 +29,9 @@ def find_choice(text: str, letters: str = LETTERS) -> re.Match[str] | None:
         return None
     alone = re.fullmatch(r"\s*(?:(?i:option|choice)\s)?\W*([^\W\d_])\W*", text)
     text = alone[1].upper() if alone else text
-    letter = rf"(?<!(?![\u2e80-\uffff])[\w\\'])([{letters}])(?!(?![\u2e80-\uffff])[\w'])"
+    if not text.isascii():  # Chinese, Japanese and Korean set no spaces between their words and a letter
+        text = re.sub(r"(?=[\u2e80-\uffff])\w", "·", text)
+    letter = rf"(?<![\w\\'])([{letters}])(?![\w'])"
     other = (
         rf"\s*,?\s*(?:or|and|(?:is|was) (?:not|wrong|incorrect|false))\b|\s*(?:[,/&]\s*[(\[]?|[(\[]){letter}"
         rf"|.*(?:{letter}[)\]:]|\b[A-Z]:)|\s*\S.*{letter}\."
