@@ -50,6 +50,8 @@ class Residue(Value):
 # --- reading
 def find_condition(tokens: list[Token]) -> tuple[str, str] | None:
     r"""Return the index and the domain that `k \in \mathbb{Z}` or `for all integers k` states, or None for other tokens."""
+    if not any(token.kind == "letter" for token in tokens):  # as in most lists
+        return None
     tokens = [token for token in tokens if token.text not in AROUND]
     texts = [token.text for token in tokens]
     if texts[1:2] == ["\\in"] or texts[2:3] == ["\\in"]:
