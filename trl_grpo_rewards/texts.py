@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -87,11 +88,12 @@ REASONING_MARKS = (
     ("[THINK]", "[/THINK]"),
     ("<|channel|>analysis", "<|channel|>final"),
 )
+REASONING_TAG = re.compile("|".join(re.escape(mark) for marks in REASONING_MARKS for mark in marks if mark[0] == "<"))
 
 
 def strip_reasoning(text: str) -> str:
     """Return the text after the reasoning, or before it if nothing follows. A mark that is never closed hides the rest."""
-    if "<" not in text and "THINK]" not in text:  # no mark, as in most texts
+    if REASONING_TAG.search(text) is None and "THINK]" not in text:  # as in most texts
         return text
     for start, end in REASONING_MARKS:
         before, closed, text = text.rpartition(end)
