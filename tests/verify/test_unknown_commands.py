@@ -55,3 +55,9 @@ def test_an_answer_with_a_made_up_command_is_wrong(right):
 )  # fmt: skip
 def test_known_commands_are_read(solution, right):
     assert boxed()(completions=[f"\\boxed{{{right}}}"], solution=[solution]) == [1.0]
+
+
+@pytest.mark.parametrize("sign", ["\\oslash", "\\emptyset", "\\O"])
+def test_the_empty_set_is_no_factor(sign):
+    assert boxed()(completions=[f"\\boxed{{b {sign} a}}"], solution=[f"a {sign} b"]) == [None]
+    assert boxed()(completions=[f"\\boxed{{5{sign}}}"], solution=["0"]) == [0.0]

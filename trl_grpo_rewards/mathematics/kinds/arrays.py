@@ -6,7 +6,17 @@ from dataclasses import dataclass
 from ..matching import Kind, Same, Verdict
 from ..reader import Reader
 from ..tokens import Unreadable
-from ..values import Number, Operation, Symbol, Value, find_names, is_expression, make_number, operands_of
+from ..values import (
+    EMPTY_SET,
+    Number,
+    Operation,
+    Symbol,
+    Value,
+    find_names,
+    is_expression,
+    make_number,
+    operands_of,
+)
 from .lists import Collection, is_finite_set, is_tuple
 from .quantities import Quantity
 
@@ -43,7 +53,7 @@ def combine(name: str, left: Value, right: Value) -> Value:
 
 def combine_expressions(name: str, left: Value, right: Value) -> Value:
     for operand in (left, right):
-        if not isinstance(operand, Number | Symbol | Operation):
+        if not isinstance(operand, Number | Symbol | Operation) or operand == EMPTY_SET:
             raise Unreadable("an operation on what is no expression")
     if name == "-":
         name, right = "+", negate(right)
