@@ -5,7 +5,20 @@ import re
 from ..functions import FUNCTIONS, OPERATORS, SPECIAL
 from ..reader import FACTOR, PRODUCT, SUM, Reader
 from ..tokens import Unreadable
-from ..values import MINUS_ONE, ONE, ZERO, Call, Operation, Symbol, Value, list_parts, make_name, substitute, walk
+from ..values import (
+    MINUS_ONE,
+    ONE,
+    ZERO,
+    Call,
+    Operation,
+    Symbol,
+    Value,
+    is_operation,
+    make_name,
+    operands_of,
+    substitute,
+    walk,
+)
 from .arrays import Matrix, combine, find_determinant
 from .expressions import starts_factor
 from .lists import Collection
@@ -50,50 +63,83 @@ def finish_name(reader: Reader, base: str) -> Value:
     """Return a symbol with its subscript and primes, or a function with its arguments."""
     name = base + read_marks(reader, base)
     token = reader.peek()
-    if name in SPECIAL and token is not None and token.text == "(":
-        return Operation(SPECIAL[name], (reader.group(),))
-    is_function = base in CALLED or "'" in name or base.startswith("\\mathbb") or (len(base) > 1 and base.isalpha())
-    in_round = token is not None and token.text == "(" and is_function
-    in_square = token is not None and token.text == "[" and base in CALLED_IN_SQUARE_BRACKETS
-    if not in_round and not in_square:
+    if token is None or token.text not in ("(", "["):
         return Symbol(name)
-    start, end = reader.place + 1, reader.match[reader.place]
-    arguments = reader.attempt(lambda reader: reader.group())
+    if token.text == "(" and name in SPECIAL:
+        return Operation(SPECIAL[name], (reader.group(),))
+    if not is_called(base, name, token.text):
+        return Symbol(name)
+    start = reader.place + 1
+    end = reader.match[reader.place]
+    arguments = reader.attempt(Reader.group) or Symbol(" ".join(reader.texts(start, end)))
     reader.place = end + 1
-    if arguments is None:
-        arguments = Symbol(" ".join(reader.texts(start, end)))
-    items = arguments.items if isinstance(arguments, Collection) else (arguments,)
-    return Call(name, items)
+    return Call(name, arguments.items if isinstance(arguments, Collection) else (arguments,))
+
+
+def is_called(base: str, name: str, bracket: str) -> bool:
+    """Whether a bracket after a name holds the arguments of a function, and no factor."""
+    if bracket == "[":
+        return base in CALLED_IN_SQUARE_BRACKETS
+    if base in CALLED or base.startswith("\\mathbb"):
+        return True
+    return "'" in name or (len(base) > 1 and base.isalpha())
 
 
 def read_marks(reader: Reader, base: str) -> str:
-    """Return the subscripts, the primes and other marks after a name, and the `^{-1}` of a function. `x1` is `x_1`."""
-    marks, token = "", reader.peek()
-    is_name = len(base) == 1 and base not in ("e", "i") and not starts_power(reader, base)
-    if is_name and token is not None and token.text.isdecimal() and not token.spaced:
-        reader.place += 1
-        marks = f"_{token.text}"
-    while (token := reader.peek()) is not None:
-        texts = reader.ahead(6)
-        exponent = texts[2] if texts[1] == "{" else texts[1]
-        if token.text == "^" and (base.startswith("\\mathbb") or exponent in MARKS):
-            reader.place += 1
-            marks += ("^" if base.startswith("\\mathbb") else "") + "".join(reader.spelling())
-        elif token.text == "_":
-            reader.place += 1
-            if (index := reader.peek()) and re.fullmatch(r"\d[1-9]\d*", index.text) and starts_power(reader, ""):
-                reader.argument()
-                return f"{marks}_{index.text[0]}"  # x_12^n
-            marks += "_" + "".join(reader.spelling()).lstrip("\\")
-        elif token.text in ("'", "''"):
-            reader.place += 1
-            marks += token.text
-        elif base in CALLED and texts[:5] == INVERSE and reader.opens(5):
-            reader.place += 5
-            marks += "^{-1}"
-        else:
-            break
+    """Return the subscripts, the primes and other marks after a name, and the `^{-1}` of a function."""
+    marks = read_digits(reader, base)
+    while mark := read_mark(reader, base):
+        marks += mark
     return marks
+
+
+def read_digits(reader: Reader, base: str) -> str:
+    """Return the subscript that digits after a letter are: `x1` is `x_1`."""
+    token = reader.peek()
+    if token is None or token.spaced or not token.text.isdecimal():
+        return ""
+    if len(base) > 1 or base in ("e", "i") or starts_power(reader, base):
+        return ""
+    reader.place += 1
+    return f"_{token.text}"
+
+
+def read_mark(reader: Reader, base: str) -> str:
+    token = reader.peek()
+    if token is None:
+        return ""
+    if token.text == "^":
+        return read_upper_mark(reader, base)
+    if token.text == "_":
+        return read_subscript(reader)
+    if token.text not in ("'", "''"):
+        return ""
+    reader.place += 1
+    return token.text
+
+
+def read_upper_mark(reader: Reader, base: str) -> str:
+    r"""Return what is no power: the sign of `\mathbb{R}^+`, a prime, a star, or the `^{-1}` of a function."""
+    if base.startswith("\\mathbb"):
+        reader.place += 1
+        return "^" + "".join(reader.spelling())
+    texts = reader.ahead(5)
+    if texts[1 + (texts[1] == "{")] in MARKS:
+        reader.place += 1
+        return "".join(reader.spelling())
+    if base not in CALLED or texts != INVERSE or not reader.opens(5):
+        return ""
+    reader.place += 5
+    return "^{-1}"
+
+
+def read_subscript(reader: Reader) -> str:
+    reader.place += 1
+    index = reader.peek()
+    if index and re.fullmatch(r"\d[1-9]\d*", index.text) and starts_power(reader, ""):  # x_12^n
+        reader.argument()
+        return f"_{index.text[0]}"
+    return "_" + "".join(reader.spelling()).lstrip("\\")
 
 
 def starts_power(reader: Reader, name: str) -> bool:
@@ -130,17 +176,18 @@ def read_fraction(reader: Reader) -> Value:
 
 def read_derivative(reader: Reader, fraction: Value) -> Value:
     r"""Return the derivative of the product after `\frac{d}{dx}`, or the fraction if it is none."""
-    d, variable = Symbol("d"), list_parts(fraction)[-1:]
-    names = variable[0].operands if variable and isinstance(variable[0], Operation) else ()
-    if len(names) != 2 or fraction != Operation("/", (d, Operation("*", (d, names[1])))):
+    parts = operands_of(fraction, "/")
+    factors = operands_of(parts[1], "*") if parts else ()
+    if len(factors) != 2 or not parts[0] == factors[0] == Symbol("d"):
         return fraction
+    variable = factors[1]
 
     def read_body(reader: Reader) -> Value | None:
         body = reader.read(SUM + 1)
-        return body if names[1] in walk(body) else None
+        return body if variable in walk(body) else None
 
     body = reader.attempt(read_body)
-    return fraction if body is None else Operation("derivative", (names[1], body))
+    return fraction if body is None else Operation("derivative", (variable, body))
 
 
 def read_binomial(reader: Reader) -> Value:
@@ -192,12 +239,14 @@ def read_integral(reader: Reader) -> Value:
     r"""Return an integral such as `\int_0^1 x^2 \, dx`, with which nothing is computed here."""
     reader.place += 1
     bounds = read_bounds(reader)
-    ends = [here for here in reader.outermost(reader.place, reader.end - 1) if reader.tokens[here].text == "d"]
-    if len(bounds) < 2 or not ends or reader.tokens[ends[0] + 1].kind != "letter" or ends[0] == reader.place:
+    start = reader.place
+    end = next((here for here in reader.outermost(start, reader.end - 1) if reader.tokens[here].text == "d"), start)
+    variable = reader.tokens[min(end + 1, reader.end - 1)]
+    if len(bounds) < 2 or end == start or variable.kind != "letter":
         raise Unreadable("an integral without bounds")
-    body = reader.within(reader.place, ends[0], lambda reader: reader.read(PRODUCT - 10))
-    reader.place = ends[0] + 2
-    return Operation("int", (Symbol(reader.tokens[ends[0] + 1].text), bounds["_"], bounds["^"], body))
+    body = reader.within(start, end, lambda reader: reader.read(PRODUCT - 10))
+    reader.place = end + 2
+    return Operation("int", (Symbol(variable.text), bounds["_"], bounds["^"], body))
 
 
 def read_series(reader: Reader) -> Value:
@@ -235,13 +284,15 @@ def rename_index(body: Value, index: str, bound: Symbol) -> Value:
 
 def read_function(reader: Reader, name: str) -> Value:
     bounds = read_bounds(reader)
-    base, power = bounds.get("_"), bounds.get("^")
+    power = bounds.get("^")
     argument = read_function_argument(reader)
-    if any(isinstance(node, Operation) and node.name == "degree" for node in walk(argument)):
+    if any(is_operation(node, "degree") for node in walk(argument)):
         argument = Operation("radians", (argument,))
     if power in (MINUS_ONE, Operation("-", (ONE,))) and name in INVERTIBLE:
-        name, power = f"arc{name}", None
-    call = Operation(name, (argument,)) if base is None else Operation("log", (argument, base))
+        return Operation(f"arc{name}", (argument,))
+    call = Operation(name, (argument,))
+    if "_" in bounds:
+        call = Operation("log", (argument, bounds["_"]))
     return call if power is None else Operation("^", (call, power))
 
 
@@ -249,17 +300,24 @@ def read_function_argument(reader: Reader) -> Value:
     """Return what a function is applied to: brackets, or the factors up to a bracket or the next function."""
     if reader.opens(0):
         argument = reader.group()
-        in_degrees = isinstance(argument, Quantity) and argument.unit == DEGREES
-        return Operation("degree", (argument.value,)) if in_degrees and isinstance(argument, Quantity) else argument
+        if isinstance(argument, Quantity) and argument.unit == DEGREES:
+            return Operation("degree", (argument.value,))
+        return argument
     argument = reader.read(FACTOR)
-    while (token := reader.peek()) is not None and starts_factor(reader, reader.place):
-        is_next = token.text[1:] in FUNCTIONS or token.text in ("(", "[")
-        if is_next or token.text not in reader.grammar.prefixes and f"<{token.kind}>" not in reader.grammar.prefixes:
-            break
-        if token.kind == "number" and reader.is_literal():
-            break
+    while continues_argument(reader):
         argument = combine("*", argument, reader.read(FACTOR))
     return argument
+
+
+def continues_argument(reader: Reader) -> bool:
+    token = reader.peek()
+    if token is None or not starts_factor(reader, reader.place):
+        return False
+    if token.text in ("(", "[") or token.text[1:] in FUNCTIONS:
+        return False
+    if reader.grammar.prefixes.keys().isdisjoint((token.text, f"<{token.kind}>")):
+        return False
+    return token.kind != "number" or not reader.is_literal()
 
 
 def read_operator(reader: Reader, name: str) -> Value:
@@ -268,15 +326,18 @@ def read_operator(reader: Reader, name: str) -> Value:
     while reader.ahead(1)[0] in ("_", "^"):
         reader.place += 1
         reader.spelling()
-    token = reader.peek()
-    if name in OF_LISTS and start == reader.place and token is not None and token.text in ("(", "\\{"):
+    if name in OF_LISTS and start == reader.place and reader.ahead(1)[0] in ("(", "\\{"):
         items = reader.group()
         if isinstance(items, Collection):
             return Operation(name, items.items)
-    elif token is not None and token.text not in ("+", "-") and starts_factor(reader, reader.place):
+    elif reader.place < reader.end and reader.ahead(1)[0] not in ("+", "-") and starts_factor(reader, reader.place):
         value = reader.read(FACTOR)
         if name == "det" and isinstance(value, Matrix):
             return find_determinant(value.rows)
-        while (token := reader.peek()) is not None and token.kind == "letter":
-            reader.read(FACTOR)
+        skip_letters(reader)
     return make_name([name, *reader.texts(start, reader.place)])
+
+
+def skip_letters(reader: Reader) -> None:
+    while (token := reader.peek()) is not None and token.kind == "letter":
+        reader.read(FACTOR)
