@@ -11,7 +11,7 @@ from .lists import Collection, is_finite_set, is_tuple
 from .quantities import Quantity
 
 
-FORMAL = {"\\cup", "\\cap", "\\setminus"}
+SET_OPERATIONS = {"\\cup", "\\cap", "\\setminus"}
 CHAINED = {"+", "*", "\\cup", "\\cap"}
 TRANSPOSES = {"T", "t", "\\top", "\\intercal", "tr"}
 MAX_PARTS = 5000
@@ -32,7 +32,7 @@ Rows = Sequence[Sequence[Value]]
 # --- operations
 def combine(name: str, left: Value, right: Value) -> Value:
     left, right = (value.product or value if isinstance(value, Quantity) else value for value in (left, right))
-    if name in FORMAL:
+    if name in SET_OPERATIONS:
         return chain(name, left, right)
     if name == "-" and isinstance(left, Symbol) and is_finite_set(right):
         return Operation("\\setminus", (left, right))

@@ -241,12 +241,11 @@ def read_integral(reader: Reader) -> Value:
     bounds = read_bounds(reader)
     start = reader.place
     end = next((here for here in reader.outermost(start, reader.end - 1) if reader.tokens[here].text == "d"), start)
-    variable = reader.tokens[min(end + 1, reader.end - 1)]
-    if len(bounds) < 2 or end == start or variable.kind != "letter":
+    if len(bounds) < 2 or end == start or reader.tokens[end + 1].kind != "letter":
         raise Unreadable("an integral without bounds")
     body = reader.within(start, end, lambda reader: reader.read(PRODUCT - 10))
     reader.place = end + 2
-    return Operation("int", (Symbol(variable.text), bounds["_"], bounds["^"], body))
+    return Operation("int", (Symbol(reader.tokens[end + 1].text), bounds["_"], bounds["^"], body))
 
 
 def read_series(reader: Reader) -> Value:
@@ -261,12 +260,9 @@ def read_series(reader: Reader) -> Value:
     body = reader.read(PRODUCT)
     if not isinstance(index, Symbol):
         return Operation(name, (index, first, bounds["^"], body))
-    levels = [
-        int(node.name.removeprefix(BOUND))
-        for node in walk(body)
-        if isinstance(node, Symbol) and node.name.startswith(BOUND)
-    ]
-    bound = Symbol(f"{BOUND}{max(levels, default=0) + 1}")
+    inside = [node.name for node in walk(body) if isinstance(node, Symbol) and node.name.startswith(BOUND)]
+    level = 1 + max((int(name.removeprefix(BOUND)) for name in inside), default=0)
+    bound = Symbol(f"{BOUND}{level}")
     return Operation(name, (bound, first, bounds["^"], rename_index(body, index.name, bound)))
 
 
@@ -289,7 +285,8 @@ def read_function(reader: Reader, name: str) -> Value:
     if any(is_operation(node, "degree") for node in walk(argument)):
         argument = Operation("radians", (argument,))
     if power in (MINUS_ONE, Operation("-", (ONE,))) and name in INVERTIBLE:
-        return Operation(f"arc{name}", (argument,))
+        name = f"arc{name}"
+        power = None
     call = Operation(name, (argument,))
     if "_" in bounds:
         call = Operation("log", (argument, bounds["_"]))

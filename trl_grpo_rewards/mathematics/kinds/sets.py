@@ -13,7 +13,7 @@ from ..reader import Reader
 from ..tokens import Unreadable
 from ..values import INFINITY, MINUS_INFINITY, Call, Operation, Symbol, Value, is_expression, is_operation
 from ..words import normalize_words
-from .arrays import make_matrix, split_rows
+from .arrays import SET_OPERATIONS, make_matrix, split_rows
 from .families import Family, find_all_symbols, find_condition, make_family
 from .lists import Collection, is_list, list_items
 from .quantities import Quantity
@@ -23,7 +23,6 @@ from .texts import Text
 
 FLIPPED = {**FLIPS, "\\ne": "\\ne"}
 INEQUALITIES = {*FLIPPED} - {"="}
-OPERATIONS = {"\\cup", "\\cap", "\\setminus"}
 ALL_NUMBERS = {("all", "real", "numbers"), ("all", "reals"), ("real", "numbers"), ("any", "real", "number")}
 ABOUT_NUMBERS = {*"real numbers reals x values of the".split()}
 # The brackets of an interval for the signs around its variable.
@@ -215,7 +214,7 @@ def is_set(value: Value) -> bool:
     if isinstance(value, Relation):
         return value.signs == ("\\in",) or not INEQUALITIES.isdisjoint(value.signs)
     if not isinstance(value, Collection):
-        return isinstance(value, Builder) or is_operation(value, *OPERATIONS) or find_named(value) is not None
+        return isinstance(value, Builder) or is_operation(value, *SET_OPERATIONS) or find_named(value) is not None
     if value.brackets in ("(]", "[)") or any(item in (INFINITY, MINUS_INFINITY) for item in value.items):
         return True
     return is_list(value) and any(map(is_set, value.items))
@@ -246,7 +245,7 @@ def find_parts(value: Value) -> RealSet | None:
         return find_list(value)
     if isinstance(value, Collection):
         return find_numbers(value)
-    if not is_operation(value, *OPERATIONS):
+    if not is_operation(value, *SET_OPERATIONS):
         return find_named(value)
     parts = find_all_sets(value.operands)
     if parts is None:
