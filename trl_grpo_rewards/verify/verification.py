@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from ..mathematics.evaluation import evaluate_exactly, is_too_large, work_out
 from ..mathematics.grammar import MAX_CACHED_CHARS, has_unknown_command, is_oversized, read
 from ..mathematics.kinds import compare, is_open
-from ..mathematics.kinds.lists import LETTERS, is_letter, is_list
+from ..mathematics.kinds.lists import CHOICE_LETTERS, is_letter, is_list
 from ..mathematics.kinds.texts import find_choice
 from ..mathematics.matching import AnswerRules
 from ..mathematics.tokens import Unreadable, spell, tokenize
@@ -75,7 +75,7 @@ def chooses(answer: str, letter: Value) -> bool:
     return CHOICE.fullmatch(text) is not None and Symbol(find_letter(text) or "") == letter
 
 
-def find_letter(text: str, letters: str = LETTERS) -> str | None:
+def find_letter(text: str, letters: str = CHOICE_LETTERS) -> str | None:
     """Return the letter that a short text chooses, or None if it chooses no letter or several."""
     found = find_choice(spell(text).replace("*", ""), letters)
     return found and found[1]

@@ -38,7 +38,7 @@ AFTER_JOINERS = {"", "more", "less", "fewer", "greater", "so"}
 MAX_DOTS = 100
 INDIAN = re.compile(r"\d{1,2}(?:,\d\d)+,\d{3}")
 NUMBERINGS = (("i", "ii", "iii", "iv", "v"), ("1", "2", "3", "4", "5"), ("a", "b", "c", "d", "e"))
-LETTERS = "ABCDEFGHIJ"
+CHOICE_LETTERS = "ABCDEFGHIJ"
 VECTORS = (("\\mathbf{i}", "\\mathbf{j}", "\\mathbf{k}"), ("i", "j", "k"), ("\\hat{x}", "\\hat{y}", "\\hat{z}"))
 
 
@@ -292,7 +292,7 @@ def find_letters(value: Value) -> tuple[Value, ...]:
 
 
 def is_letter(value: Value) -> bool:
-    return isinstance(value, Symbol) and len(value.name) == 1 and value.name in LETTERS
+    return isinstance(value, Symbol) and len(value.name) == 1 and value.name in CHOICE_LETTERS
 
 
 def as_collection(value: Value, other: Value) -> Value:
@@ -324,7 +324,7 @@ def has_order(value: Collection) -> bool:
 
 
 def may_have_order(value: Collection) -> bool:
-    return has_order(value) or (value.brackets == "" and value.word != "or")
+    return value.brackets != "{}" and value.word != "or"
 
 
 def match_single(gold: Value, answer: Value, same: Same) -> bool | None:
