@@ -7,7 +7,7 @@ from ..matching import Kind, Same
 from ..reader import Reader
 from ..tokens import Unreadable
 from ..values import Number, Operation, Symbol, Value, find_names, is_expression, is_operation, make_number
-from .lists import Collection, is_finite_set, is_tuple
+from .lists import Collection, find_places, is_finite_set, is_tuple
 from .quantities import Quantity
 
 
@@ -169,7 +169,7 @@ def split_rows(reader: Reader, skips_empty: bool = False) -> list[list[tuple[int
 
 def split_range(reader: Reader, start: int, end: int, sign: str) -> list[tuple[int, int]]:
     """Return the ranges between the places of a sign outside of brackets."""
-    places = [place for place in reader.outermost(start, end) if reader.tokens[place].text == sign]
+    places = find_places(reader, start, end, sign)
     return [*zip([start, *(place + 1 for place in places)], [*places, end], strict=True)]
 
 

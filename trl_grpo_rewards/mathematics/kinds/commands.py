@@ -21,10 +21,10 @@ from ..values import (
 )
 from .arrays import Matrix, combine, find_determinant
 from .expressions import starts_factor
-from .lists import Collection
+from .lists import Collection, find_places, take
 from .names import CALLED
 from .quantities import DEGREES, Quantity
-from .relations import Relation
+from .relations import is_relation
 
 
 CALLED_IN_SQUARE_BRACKETS = {"P", "E", "\\mathbb{E}", "\\mathbb{P}"}
@@ -48,8 +48,7 @@ UNREAD = {*r"\oint \iint \iiint \lim".split()}
 
 # --- names
 def read_name(reader: Reader) -> Value:
-    reader.place += 1
-    return finish_name(reader, reader.tokens[reader.place - 1].text)
+    return finish_name(reader, take(reader))
 
 
 def read_call(reader: Reader) -> Value:
@@ -154,8 +153,7 @@ def starts_power(reader: Reader, name: str) -> bool:
 # --- commands
 def read_command(reader: Reader) -> Value:
     """Return what a command without an entry of its own is: a function, an operator, or a name."""
-    command = reader.tokens[reader.place].text
-    reader.place += 1
+    command = take(reader)
     name = command[1:]
     if command in UNREAD:
         raise Unreadable(command)
@@ -206,8 +204,7 @@ def read_root(reader: Reader) -> Value:
 
 def read_accent(reader: Reader) -> Value:
     r"""Return a name with an accent or in a font, such as `\vec{v}` or `\mathbb{R}`, a complex conjugate or zero."""
-    command = reader.tokens[reader.place].text
-    reader.place += 1
+    command = take(reader)
     if command in ("\\overline", "\\bar") and encloses_complex(reader):
         return Operation("conjugate", (reader.group(),))
     spelling = reader.spelling()
@@ -240,7 +237,7 @@ def read_integral(reader: Reader) -> Value:
     reader.place += 1
     bounds = read_bounds(reader)
     start = reader.place
-    end = next((here for here in reader.outermost(start, reader.end - 1) if reader.tokens[here].text == "d"), start)
+    end = next(iter(find_places(reader, start, reader.end - 1, "d")), start)
     if len(bounds) < 2 or end == start or reader.tokens[end + 1].kind != "letter":
         raise Unreadable("an integral without bounds")
     body = reader.within(start, end, lambda reader: reader.read(PRODUCT - 10))
@@ -250,11 +247,10 @@ def read_integral(reader: Reader) -> Value:
 
 def read_series(reader: Reader) -> Value:
     r"""Return a sum or product such as `\sum_{k=1}^{n} k^2`."""
-    name = reader.tokens[reader.place].text[1:]
-    reader.place += 1
+    name = take(reader)[1:]
     bounds = read_bounds(reader)
     start = bounds.get("_")
-    if not isinstance(start, Relation) or start.signs != ("=",) or "^" not in bounds:
+    if start is None or not is_relation(start, "=") or "^" not in bounds:
         raise Unreadable("a series without bounds")
     index, first = start.sides
     body = reader.read(PRODUCT)

@@ -30,7 +30,7 @@ from ..values import (
     walk,
 )
 from .arrays import TRANSPOSES, Matrix, combine, find_determinant, negate, transpose
-from .lists import Collection, list_items
+from .lists import Collection, list_items, take
 from .names import is_constant
 from .relations import name_point
 
@@ -50,8 +50,7 @@ MAX_WORKED_OUT = 10**9  # largest value of a function that may count as a number
 # --- reading at the start
 def read_number(reader: Reader) -> Value:
     r"""Return a number, also with repeated digits such as `0.\overline{3}`."""
-    text = reader.tokens[reader.place].text
-    reader.place += 1
+    text = take(reader)
     token = reader.peek()
     if token is None or token.text not in GOING_ON:
         return parse_number(text)
@@ -97,8 +96,7 @@ def make_repeating(digits: str, repeated: str) -> Number:
 
 
 def read_sign(reader: Reader) -> Value:
-    sign = reader.tokens[reader.place].text
-    reader.place += 1
+    sign = take(reader)
     value = reader.read(NEGATION)
     if sign == "+":
         return value
@@ -113,8 +111,7 @@ def read_minus(reader: Reader) -> Value:
 
 
 def read_bars(reader: Reader) -> Value:
-    bar = reader.tokens[reader.place].text
-    reader.place += 1
+    bar = take(reader)
     reader.bars += 1
     value = reader.read(ARROW)
     reader.bars -= 1
@@ -149,9 +146,7 @@ def divides(reader: Reader, place: int) -> bool:
 
 
 def read_factorial(reader: Reader, value: Value) -> Value:
-    name = "factorial" if reader.tokens[reader.place].text == "!" else "double factorial"
-    reader.place += 1
-    return Operation(name, (value,))
+    return Operation("factorial" if take(reader) == "!" else "double factorial", (value,))
 
 
 def is_times(reader: Reader, place: int) -> bool:

@@ -74,6 +74,17 @@ def is_tuple(value: Value) -> TypeGuard[Collection]:
 
 
 # --- reading
+def take(reader: Reader) -> str:
+    """Return the text of the token that starts here, and go on behind it."""
+    reader.place += 1
+    return reader.tokens[reader.place - 1].text
+
+
+def find_places(reader: Reader, start: int, end: int, *signs: str) -> list[int]:
+    """Return the places outside of brackets that have one of these signs."""
+    return [place for place in reader.outermost(start, end) if reader.tokens[place].text in signs]
+
+
 def is_separator(reader: Reader, place: int) -> bool:
     """Whether a comma, a semicolon, `and` or `or` separates two items."""
     token = reader.tokens[place]
@@ -108,9 +119,8 @@ def read_list(reader: Reader, first: Value) -> Value:
     items = [*list_items(first)]
     word: Literal["", "and", "or"] = ""
     while is_at_separator(reader):
-        joiner = JOINERS.get(reader.tokens[reader.place].text.casefold())
+        joiner = JOINERS.get(take(reader).casefold())
         word = joiner or word
-        reader.place += 1
         if joiner and reader.ahead(1)[0] in AFTER_JOINERS:
             raise Unreadable("a word that changes the value")
         if reader.place < reader.end and reader.find_end(LIST) > reader.place:

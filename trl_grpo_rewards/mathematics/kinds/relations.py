@@ -30,7 +30,7 @@ from ..values import (
     walk,
 )
 from .families import Residue, find_all_symbols
-from .lists import Collection, as_collection, list_items
+from .lists import Collection, as_collection, find_places, list_items
 from .names import CALLED, find_function, have_same_name, is_constant, is_matrix_name, is_name, is_set_name
 from .notations import Based, Ratio
 from .quantities import PERCENT, Quantity, convert, find_letter_unit, finish_quantity
@@ -56,6 +56,15 @@ class Relation(Value):
 
     sides: tuple[Value, ...]
     signs: tuple[str, ...]
+
+
+def is_relation(value: Value, *signs: str) -> TypeGuard[Relation]:
+    """Whether a value is a relation of two sides, with one of these signs."""
+    return isinstance(value, Relation) and len(value.signs) == 1 and value.signs[0] in signs
+
+
+def equate(name: Value, value: Value) -> Relation:
+    return Relation((name, value), ("=",))
 
 
 # --- reading
@@ -136,7 +145,7 @@ def read_relation(reader: Reader, first: Value) -> Value:
         reader.place += 1
         sides.append(read_side(reader, is_left=reader.ahead(1) == ["\\lim"]))
     if len(sides) > 2 and {*signs} == {"="} and all(map(is_variable, sides[:-1])):  # x = y = 2
-        return Collection("", tuple(Relation((side, sides[-1]), ("=",)) for side in sides[:-1]))
+        return Collection("", tuple(equate(side, sides[-1]) for side in sides[:-1]))
     return name_items(name_function(Relation(tuple(sides), tuple(signs))))
 
 
@@ -149,9 +158,9 @@ def is_left_name(reader: Reader, start: int, end: int) -> bool:
     texts = reader.texts(start, end)
     if "\\circ" in texts and is_composition(texts):
         return True
-    subscript = find_last_subscript(reader, start, end)
-    if subscript < end:
-        return names_by_subscript(reader, subscript, end)
+    subscripts = find_places(reader, start, end, "_")
+    if subscripts and subscripts[-1] + 1 < end:
+        return names_by_subscript(reader, subscripts[-1] + 1, end)
     if len(texts) < 4:
         return False
     if texts[0] == "(":
@@ -161,12 +170,6 @@ def is_left_name(reader: Reader, start: int, end: int) -> bool:
 
 def is_composition(texts: list[str]) -> bool:
     return any(sign == "\\circ" and before != "^" for before, sign in pairwise(texts))
-
-
-def find_last_subscript(reader: Reader, start: int, end: int) -> int:
-    """Return the place after the last `_` outside of brackets, or the end."""
-    places = [here + 1 for here in reader.outermost(start, end) if reader.tokens[here].text == "_"]
-    return places[-1] if places else end
 
 
 def names_by_subscript(reader: Reader, start: int, end: int) -> bool:
@@ -199,14 +202,14 @@ def name_function(relation: Relation) -> Relation:
     r"""Return `x \mapsto x^2` and `f \equiv 0` as equations of a function."""
     left = relation.sides[0]
     right = relation.sides[-1]
-    if relation.signs == ("\\mapsto",):
+    if is_relation(relation, "\\mapsto"):
         call = make_mapped_call(left)
-        return relation if call is None else Relation((call, right), ("=",))
-    if relation.signs != ("\\equiv",):
+        return relation if call is None else equate(call, right)
+    if not is_relation(relation, "\\equiv"):
         return relation
     if is_operation(right, "mod"):
         return Relation((left, Residue(*right.operands)), relation.signs)
-    return relation if find_function(left) is None else Relation(relation.sides, ("=",))
+    return relation if find_function(left) is None else equate(left, right)
 
 
 def make_mapped_call(value: Value) -> Call | None:
@@ -220,9 +223,9 @@ def make_mapped_call(value: Value) -> Call | None:
 def name_items(relation: Relation) -> Value:
     """Return `(p, q) = (2, 3)` as a tuple of values with names."""
     sides = [side.items for side in relation.sides if isinstance(side, Collection) and side.brackets != "{}"]
-    if relation.signs != ("=",) or len(sides) < 2 or not len(sides[0]) == len(sides[1]) == len({*sides[0]}):
+    if not is_relation(relation, "=") or len(sides) < 2 or not len(sides[0]) == len(sides[1]) == len({*sides[0]}):
         return relation
-    items = tuple(Relation(pair, ("=",)) for pair in zip(*sides, strict=True))
+    items = tuple(map(equate, *sides))
     return Collection("()", items) if all(map(is_name, sides[0])) else relation
 
 
@@ -231,7 +234,7 @@ def name_point(name: Symbol, point: Collection) -> Value | None:
     if point.brackets in ("(]", "[)"):
         return Relation((name, point), ("\\in",))
     is_point = name.name[:1].isupper() and (len(name.name) == 1 or name.name[1] in "_'")
-    return Relation((name, point), ("=",)) if is_point else None
+    return equate(name, point) if is_point else None
 
 
 def finish_statement(value: Value) -> Value:
@@ -266,14 +269,10 @@ def join_letters(items: list[Value]) -> list[Value]:
 
 def use_labels(items: list[Value]) -> list[Value]:
     """Return items with their labels as names if they have different ones, and otherwise without labels."""
-    labelled = [item for item in items if is_labelled(item)]
+    labelled = [item for item in items if is_relation(item, ":")]
     if len(items) == len(labelled) == len({item.sides[0] for item in labelled}) > 1:
         return [replace(item, signs=("=",)) for item in labelled]
-    return [item.sides[-1] if is_labelled(item) else item for item in items]
-
-
-def is_labelled(value: Value) -> TypeGuard[Relation]:
-    return isinstance(value, Relation) and value.signs == (":",)
+    return [item.sides[-1] if is_relation(item, ":") else item for item in items]
 
 
 def drop_restrictions(items: list[Value]) -> list[Value]:
@@ -284,7 +283,7 @@ def drop_restrictions(items: list[Value]) -> list[Value]:
 def spread_name(items: list[Value]) -> list[Value]:
     """Return `x = 1, 2` as `x = 1, x = 2`."""
     first, *others = items
-    if not isinstance(first, Relation) or first.signs not in (("=",), ("\\ne",)):
+    if not is_relation(first, "=", "\\ne"):
         return items
     name = first.sides[0]
     if not isinstance(name, Symbol) or any(isinstance(item, Relation | Text) for item in others):
@@ -294,7 +293,7 @@ def spread_name(items: list[Value]) -> list[Value]:
 
 def restricts(value: Value, first: Value) -> bool:
     r"""Whether an item only says where the first one is defined, as `x \ne 1` does after `\frac{1}{x-1}`."""
-    if not isinstance(value, Relation) or value.signs != ("\\ne",) or isinstance(first, Symbol):
+    if not is_relation(value, "\\ne") or isinstance(first, Symbol):
         return False
     return is_expression(first) and value.sides[0] in walk(first)
 
@@ -304,7 +303,7 @@ def spread_modulus(items: list[Value]) -> list[Value]:
     first, last = items[0], items[-1]
     if not isinstance(last, Residue):
         return items
-    if isinstance(first, Relation) and first.signs == ("\\equiv",):
+    if is_relation(first, "\\equiv"):
         first = first.sides[-1]
     numbers = [first, *items[1:-1]]
     if not all(isinstance(number, Number) for number in numbers):
@@ -316,9 +315,9 @@ def spread_modulus(items: list[Value]) -> list[Value]:
 def find_labelled_value(relation: Relation) -> Value | None:
     """Return the value that a relation gives a name, or None for an equation or inequality such as `2x = 10`."""
     first, *values = relation.sides
-    if relation.signs == ("\\in",):
+    if is_relation(relation, "\\in"):
         return values[0] if is_name(first) else None
-    if relation.signs == ("\\equiv",) and isinstance(first, Symbol) and isinstance(values[0], Residue):
+    if is_relation(relation, "\\equiv") and isinstance(first, Symbol) and isinstance(values[0], Residue):
         return values[0]
     if not {*relation.signs} <= EQUALS:
         return None
@@ -427,9 +426,8 @@ def match_relations(gold: Value, answer: Value, same: Same) -> Verdict:
     if one is not None and other is not None and have_same_name(names[0], names[-1]):
         verdict = same(one, other)
         return verdict or are_same_solutions(gold, one, other, same) or verdict
-    if len(names) < 2:
+    if not isinstance(gold, Relation) or not isinstance(answer, Relation):
         return False
-    assert isinstance(gold, Relation) and isinstance(answer, Relation)
     return match_chains(gold, answer, same)
 
 
@@ -500,21 +498,13 @@ def match_named_items(gold: Value, answer: Value, same: Same) -> Verdict:
     other = drop_names(answer, its_names)
     if not isinstance(one, Collection) or not isinstance(other, Collection):
         return same(one, other)
-    if are_alternatives(names, its_names) and not are_without_order(one, other):
+    if 1 in (len({*names}), len({*its_names})) and not {one.brackets, other.brackets} <= {"", "{}"}:
         return False  # x = 1 or x = 3 is no point and no interval
     if not its_names:
         return same(arrange(one, names, other, is_gold=True), other)
     if not names:
         return same(one, arrange(other, its_names, one))
     return match_by_name(one, names, other, its_names, same)
-
-
-def are_alternatives(*names: list[str]) -> bool:
-    return any(len({*one}) == 1 for one in names)
-
-
-def are_without_order(*values: Collection) -> bool:
-    return all(value.brackets in ("", "{}") for value in values)
 
 
 def match_by_name(gold: Collection, names: list[str], answer: Collection, its_names: list[str], same: Same) -> Verdict:

@@ -15,9 +15,9 @@ from ..values import INFINITY, MINUS_INFINITY, Call, Operation, Symbol, Value, i
 from ..words import normalize_words
 from .arrays import SET_OPERATIONS, make_matrix, split_rows
 from .families import Family, find_all_symbols, find_condition, make_family
-from .lists import Collection, is_list, list_items
+from .lists import Collection, find_places, is_list, list_items
 from .quantities import Quantity
-from .relations import FLIPS, SIGNS, Relation
+from .relations import FLIPS, SIGNS, Relation, is_relation
 from .texts import Text
 
 
@@ -56,11 +56,11 @@ def read_builder(reader: Reader) -> Value | None:
     r"""Return the set that a condition after a bar or a colon describes: `\{x \mid x > 1\}`, `\{x \in \mathbb{Z} : x < 3\}`."""
     start = reader.place + 1
     end = reader.match[reader.place]
-    bar = find_sign(reader, start, end, {"|", ":"})
-    if bar is None or bar == start or find_sign(reader, bar + 1, end, SIGNS) is None:
+    bar = next(iter(find_places(reader, start, end, "|", ":")), start)
+    if bar == start or not find_places(reader, bar + 1, end, *SIGNS):
         return None
     head = reader.statement(start, bar)
-    if isinstance(head, Relation) and head.signs == ("\\in",):
+    if is_relation(head, "\\in"):
         head = head.sides[0]
     index = find_condition(reader.tokens[bar + 1 : end])
     if index is not None and head != Symbol(index[0]):
@@ -70,11 +70,6 @@ def read_builder(reader: Reader) -> Value | None:
     if not isinstance(condition, Family):
         return Builder(condition, head, domain)
     return Builder(condition.value, head, domain or condition.domain) if head == Symbol(condition.index) else condition
-
-
-def find_sign(reader: Reader, start: int, end: int, signs: set[str]) -> int | None:
-    """Return the first place outside of brackets that has one of these signs."""
-    return next((place for place in reader.outermost(start, end) if reader.tokens[place].text in signs), None)
 
 
 def find_domain(reader: Reader, start: int, end: int) -> str:
@@ -120,13 +115,16 @@ def split_condition(reader: Reader, cells: list[tuple[int, int]]) -> list[tuple[
         token = reader.tokens[here]
         if token.kind == "word" and token.text.casefold() in CONDITION_WORDS | LAST_WORDS:
             return [(start, here), (here, end)]
-        if token.text == "," and has_sign(reader, here + 1, end) and not has_sign(reader, start, here):
+        if token.text == "," and is_before_condition(reader, start, here, end):
             return [(start, here), (here + 1, end)]
     return cells
 
 
-def has_sign(reader: Reader, start: int, end: int) -> bool:
-    return find_sign(reader, start, end, CONDITION_SIGNS) is not None
+def is_before_condition(reader: Reader, start: int, comma: int, end: int) -> bool:
+    """Whether the part after a comma is an equation or inequality, and the part before it is none."""
+    if find_places(reader, start, comma, *CONDITION_SIGNS):
+        return False
+    return find_places(reader, comma + 1, end, *CONDITION_SIGNS) != []
 
 
 def read_condition(reader: Reader, start: int, end: int) -> Value:
@@ -212,7 +210,7 @@ NAMED_SETS = {"\\mathbb{R}": EVERYTHING, "\\emptyset": NOTHING} | {
 def is_set(value: Value) -> bool:
     """Whether a value can only be a set of numbers or a condition, and not a point or a list."""
     if isinstance(value, Relation):
-        return value.signs == ("\\in",) or not INEQUALITIES.isdisjoint(value.signs)
+        return is_relation(value, "\\in") or not INEQUALITIES.isdisjoint(value.signs)
     if not isinstance(value, Collection):
         return isinstance(value, Builder) or is_operation(value, *SET_OPERATIONS) or find_named(value) is not None
     if value.brackets in ("(]", "[)") or any(item in (INFINITY, MINUS_INFINITY) for item in value.items):
@@ -327,7 +325,7 @@ def to_real(value: Value) -> Any:
 
 
 def solve(relation: Relation) -> RealSet | None:
-    if relation.signs == ("\\in",):
+    if is_relation(relation, "\\in"):
         return find_set(relation.sides[1])
     result = EVERYTHING
     sides = [Symbol("f") if isinstance(side, Call) else side for side in relation.sides]
@@ -394,7 +392,7 @@ def find_subjects(value: Value) -> set[str]:
         return set().union(*map(find_subjects, value.items))
     if not isinstance(value, Relation):
         return set()
-    sides = value.sides[:1] if value.signs == ("\\in",) else value.sides
+    sides = value.sides[:1] if is_relation(value, "\\in") else value.sides
     return set().union(*map(find_all_symbols, filter(is_expression, sides)))
 
 
