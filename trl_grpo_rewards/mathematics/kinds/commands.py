@@ -265,13 +265,12 @@ def read_series(reader: Reader) -> Value:
 def rename_index(body: Value, index: str, bound: Symbol) -> Value:
     """Return the body of a series with another name for its index, also in subscripts: `a_k` and `a_j` are the same there."""
     word = re.compile(rf"(?<![A-Za-z\\]){re.escape(index)}(?![A-Za-z])")
-    names = {node.name for node in walk(body) if isinstance(node, Symbol) and "_" in node.name}
-    inside = {
-        name: Symbol("_".join([base, word.sub(bound.name, rest)]))
-        for name in names
-        for base, _, rest in [name.partition("_")]
-    }
-    return substitute(body, {**inside, index: bound})
+    names: dict[str, Value] = {}
+    for node in walk(body):
+        if isinstance(node, Symbol) and "_" in node.name:
+            base, subscript = node.name.split("_", 1)
+            names[node.name] = Symbol(f"{base}_{word.sub(bound.name, subscript)}")
+    return substitute(body, {**names, index: bound})
 
 
 def read_function(reader: Reader, name: str) -> Value:

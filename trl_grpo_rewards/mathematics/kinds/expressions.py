@@ -40,8 +40,8 @@ GOING_ON = {*REPETITION_SIGNS, "\\ldots", "."}
 REPEATING = re.compile(r"(\d*\.)(\d{0,20}?)(\d{1,12}?)\3+")
 ORDINAL = re.compile(r"(?:st|nd|rd|th)|['*]+")
 COMMUTES = {  # operations that are not on numbers, and whether the order of their operands means nothing
-    **dict.fromkeys(("\\cup", "\\cap", "\\lor", "\\land", "\\oplus", "\\leftrightarrow", "\\iff", "cycles"), True),
-    **dict.fromkeys(("\\setminus", "\\to", "\\neg", "\\otimes"), False),
+    **dict.fromkeys(r"\cup \cap \lor \land \oplus \leftrightarrow \iff cycles".split(), True),
+    **dict.fromkeys(r"\setminus \to \neg \otimes".split(), False),
 }
 
 MAX_WORKED_OUT = 10**9  # largest value of a function that may count as a number which could be worked out

@@ -27,9 +27,9 @@ from .lists import Collection, is_list, list_items
 
 LOWEST = {"N": 0, "N+": 1}
 DOMAINS = {  # the domain that each name of a set of numbers is, without its font, its braces and `^` or `_`
-    **{"Z": "Z", "R": "R"},
-    **dict.fromkeys(("N", "N0", "Z\\ge0"), "N"),
-    **dict.fromkeys(("N+", "N*", "Z+", "Z>0"), "N+"),
+    **{name: name for name in "ZR"},
+    **dict.fromkeys(r"N N0 Z\ge0".split(), "N"),
+    **dict.fromkeys("N+ N* Z+ Z>0".split(), "N+"),
 }
 
 IN_WORDS = {

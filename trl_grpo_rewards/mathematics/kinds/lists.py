@@ -36,10 +36,11 @@ from .quantities import Quantity
 JOINERS: dict[str, Literal["and", "or"]] = {"and": "and", "or": "or", "\\land": "and", "\\lor": "or"}
 AFTER_JOINERS = {"", "more", "less", "fewer", "greater", "so"}
 MAX_DOTS = 100
+DECIMAL = re.compile(r"\d+,\d+")
 INDIAN = re.compile(r"\d{1,2}(?:,\d\d)+,\d{3}")
-NUMBERINGS = (("i", "ii", "iii", "iv", "v"), ("1", "2", "3", "4", "5"), ("a", "b", "c", "d", "e"))
+NUMBERINGS = ("i ii iii iv v".split(), [*"12345"], [*"abcde"])
 CHOICE_LETTERS = "ABCDEFGHIJ"
-VECTORS = (("\\mathbf{i}", "\\mathbf{j}", "\\mathbf{k}"), ("i", "j", "k"), ("\\hat{x}", "\\hat{y}", "\\hat{z}"))
+VECTORS = [names.split() for names in (r"\mathbf{i} \mathbf{j} \mathbf{k}", "i j k", r"\hat{x} \hat{y} \hat{z}")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,11 +178,13 @@ def find_decimal_comma(reader: Reader) -> Fraction | None:
     """Return the number that a list such as `3,14` is with a decimal comma, or `12,34,567` with Indian groups of digits."""
     texts = reader.texts(reader.start, reader.place)
     digits = texts[1:] if texts[0] in ("+", "-") else texts
-    is_number = len(digits) == 3 and digits[1] == "," and digits[0].isdecimal() and digits[2].isdecimal()
-    is_grouped = INDIAN.fullmatch("".join(digits)) is not None
-    if not (is_number or is_grouped) or any(token.spaced for token in reader.tokens[reader.start + 1 : reader.place]):
+    written = "".join(digits)
+    is_grouped = INDIAN.fullmatch(written) is not None
+    if not is_grouped and not DECIMAL.fullmatch(written):
         return None
-    number = parse_number("".join(digits).replace(",", "" if is_grouped else ".")).value
+    if any(token.spaced for token in reader.tokens[reader.start + 1 : reader.place]):
+        return None
+    number = parse_number(written.replace(",", "" if is_grouped else ".")).value
     return -number if texts[0] == "-" else number
 
 
@@ -196,7 +199,8 @@ def fill_dots(values: list[Value]) -> list[Value]:
     step = start - before
     if step == 0 or (last - start) % step or not 0 < (last - start) / step <= MAX_DOTS:
         return values
-    return [*values[:-2], *(make_number(start + step * k) for k in range(1, int((last - start) / step) + 1))]
+    count = int((last - start) / step)
+    return [*values[:-2], *(make_number(start + step * number) for number in range(1, count + 1))]
 
 
 def read_parts(reader: Reader) -> Value | None:
@@ -211,7 +215,7 @@ def read_parts(reader: Reader) -> Value | None:
 
 def find_part_numbers(reader: Reader) -> list[int]:
     """Return the places of the numbers in brackets, such as `(i)`, that begin the parts of an answer."""
-    numbers = next((numbers for numbers in NUMBERINGS if reader.ahead(3) == ["(", numbers[0], ")"]), ())
+    numbers = next((numbers for numbers in NUMBERINGS if reader.ahead(3) == ["(", numbers[0], ")"]), [])
     places: list[int] = []
     place = reader.place
     while place < reader.end and len(places) < len(numbers):
@@ -278,7 +282,8 @@ def choose_signs(value: Value, sign: int) -> Value:
     if not is_operation(value, "pm", "mp"):
         return value
     *first, last = value.operands
-    last = last if (value.name == "pm") == (sign == 1) else Operation("-", (last,))
+    if (value.name == "pm") != (sign == 1):
+        last = Operation("-", (last,))
     return Operation("+", (*first, last)) if first else last
 
 

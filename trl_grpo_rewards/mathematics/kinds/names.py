@@ -78,7 +78,7 @@ def is_set_name(value: Value) -> bool:
 # Whether an operation may be a name.
 ARE_NAMES: dict[str, Callable[[Operation], bool]] = {
     **dict.fromkeys(("abs", "norm"), is_length),
-    **dict.fromkeys(("sin", "cos", "tan", "cot", "sec", "csc"), is_ratio_of_sides),
+    **dict.fromkeys("sin cos tan cot sec csc".split(), is_ratio_of_sides),
     **dict.fromkeys(("gcd", "lcm", "derivative"), lambda value: True),
     **dict.fromkeys(SET_OPERATIONS, is_set_name),
     **dict.fromkeys(("*", "cross"), is_product),
@@ -144,7 +144,7 @@ def may_be_same(letters: set[str]) -> bool:
 
 def find_function(value: Value) -> tuple[str, int] | None:
     """Return the letter of a function and the order of its derivative, or None for what is no function."""
-    if isinstance(value, Call) or (isinstance(value, Symbol) and value.name.rstrip("'") in ("y", "f", "g", "h")):
+    if isinstance(value, Call) or (isinstance(value, Symbol) and value.name.rstrip("'") in {*"yfgh"}):
         return value.name.rstrip("'"), value.name.count("'")
     if not is_derivative(value):
         return None

@@ -17,7 +17,7 @@ from .texts import Text
 
 
 # --- numbers in bases
-BASES = {**{"binary": 2, "octal": 8, "decimal": 10, "hexadecimal": 16, "hex": 16}, **NUMBERS}
+BASES = {"binary": 2, "octal": 8, "decimal": 10, "hexadecimal": 16, "hex": 16, **NUMBERS}
 # Digits, also with letters among them: capitals, or small letters after a digit.
 DIGITS = re.compile(r"\d+|\d[\da-zA-Z]*[a-zA-Z][\da-zA-Z]*|[A-Z]{2,}|[A-Z]+\d[\dA-Z]*")
 LARGEST = 36

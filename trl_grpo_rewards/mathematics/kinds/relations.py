@@ -43,11 +43,11 @@ SIGNS = {
 }
 EQUALS = {"=", "\\approx"}
 FLIPS = {"=": "=", "<": ">", ">": "<", "\\le": "\\ge", "\\ge": "\\le"}
-SYMMETRIC = {"\\ne", "\\approx", "\\perp", "\\parallel", "\\equiv", "\\cong", "\\sim"}
+SYMMETRIC = {*r"\ne \approx \perp \parallel \equiv \cong \sim".split()}
 NAMING_COMMANDS = {*r"\lim \sum \int \prod \max \min".split()}
 NAMING_SUBSCRIPTS = {"=", "\\max", "\\min"}
 FUNCTION_ALGEBRA = {*"fgh+-*/", "\\cdot"}
-IN_CALLS = {",", "\\ell", "\\cap", "\\cup", "\\setminus", "\\bar", "\\overline", "{", "}"}
+IN_CALLS = {*r", \ell \cap \cup \setminus \bar \overline { }".split()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,10 +223,12 @@ def make_mapped_call(value: Value) -> Call | None:
 def name_items(relation: Relation) -> Value:
     """Return `(p, q) = (2, 3)` as a tuple of values with names."""
     sides = [side.items for side in relation.sides if isinstance(side, Collection) and side.brackets != "{}"]
-    if not is_relation(relation, "=") or len(sides) < 2 or not len(sides[0]) == len(sides[1]) == len({*sides[0]}):
+    if not is_relation(relation, "=") or len(sides) < 2:
         return relation
-    items = tuple(map(equate, *sides))
-    return Collection("()", items) if all(map(is_name, sides[0])) else relation
+    names, values = sides
+    if not len(names) == len(values) == len({*names}) or not all(map(is_name, names)):
+        return relation
+    return Collection("()", tuple(map(equate, names, values)))
 
 
 def name_point(name: Symbol, point: Collection) -> Value | None:
@@ -490,7 +492,9 @@ def list_quotients(one: Value, other: Value) -> Iterator[Numeric]:
 
 def match_named_items(gold: Value, answer: Value, same: Same) -> Verdict:
     """Compare lists whose items have names: items of the same name, or else the values in the order of the names."""
-    if not all(isinstance(as_collection(*pair), Collection) for pair in ((gold, answer), (answer, gold))):
+    if not isinstance(as_collection(gold, answer), Collection) or not isinstance(
+        as_collection(answer, gold), Collection
+    ):
         return UNDECIDED
     names = find_item_names(gold)
     its_names = find_item_names(answer)

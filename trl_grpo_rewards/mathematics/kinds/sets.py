@@ -1,9 +1,9 @@
 """Sets of numbers: intervals, unions, inequalities and set builders. Functions by cases, whose conditions are such sets."""
 
-import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import eq, gt, lt, ne
 from typing import Any, NamedTuple
 
 from ..evaluation import are_close, evaluate, evaluate_constant, is_real
@@ -23,15 +23,15 @@ from .texts import Text
 
 FLIPPED = {**FLIPS, "\\ne": "\\ne"}
 INEQUALITIES = {*FLIPPED} - {"="}
-ALL_NUMBERS = {("all", "real", "numbers"), ("all", "reals"), ("real", "numbers"), ("any", "real", "number")}
+ALL_NUMBERS = {"all real numbers", "all reals", "real numbers", "any real number"}
 ABOUT_NUMBERS = {*"real numbers reals x values of the".split()}
 # The brackets of an interval for the signs around its variable.
 BRACKETS_OF = {("<", "<"): "()", ("\\le", "<"): "[)", ("<", "\\le"): "(]", ("\\le", "\\le"): "[]"}
 NO_SOLUTION = ("no", "solution")
 PROBES = (-11.3, 1.7, 5.9)  # numbers at which an inequality is evaluated to see whether it is linear
 OTHERWISE = Symbol("otherwise")
-CONDITION_WORDS = {"if", "for", "when", "as", "where", "on", "whenever", "provided"}
-CONDITION_SIGNS = {"<", ">", "=", "\\le", "\\ge", "\\ne", "\\in"}
+CONDITION_WORDS = {*"if for when as where on whenever provided".split()}
+CONDITION_SIGNS = {*FLIPPED, "\\in"}
 LAST_WORDS = {"otherwise", "else", "elsewhere", "other"}
 
 
@@ -151,14 +151,7 @@ class RealSet(NamedTuple):
 
 EVERYTHING, NOTHING = RealSet([], lambda number: True), RealSet([], lambda number: False)
 NOT_NEGATIVE = RealSet([CONTEXT.mpf(0)], lambda number: number >= 0)
-COMPARE = {
-    "<": operator.lt,
-    ">": operator.gt,
-    "\\le": operator.lt,
-    "\\ge": operator.gt,
-    "\\ne": operator.ne,
-    "=": operator.eq,
-}
+COMPARE = {"<": lt, ">": gt, "\\le": lt, "\\ge": gt, "\\ne": ne, "=": eq}
 
 
 def compare_with(sign: str, bound: Any) -> RealSet | None:
@@ -223,7 +216,7 @@ def find_named(value: Value) -> RealSet | None:
         return NAMED_SETS.get(value.name)
     if not isinstance(value, Text):
         return None
-    if value.words in ALL_NUMBERS:
+    if " ".join(value.words) in ALL_NUMBERS:
         return EVERYTHING
     return NOTHING if normalize_words(value.words) == NO_SOLUTION else None
 
