@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..matching import Kind, Same
+from ..matching import Kind, Same, Verdict
 from ..reader import Reader
 from ..tokens import Unreadable
 from ..values import Number, Operation, Symbol, Value, find_names, is_expression, is_operation, make_number
@@ -13,7 +13,7 @@ from .quantities import Quantity
 
 SET_OPERATIONS = {"\\cup", "\\cap", "\\setminus"}
 CHAINED = {"+", "*", "\\cup", "\\cap"}
-TRANSPOSES = {"T", "t", "\\top", "\\intercal", "tr"}
+TRANSPOSES = {*r"T t \top \intercal tr".split()}
 MAX_NODES = 5000
 MAX_EXPANDED = 4
 VECTOR_MARKS = ("\\vec", "\\overrightarrow")
@@ -177,7 +177,9 @@ def read_matrix(reader: Reader) -> Value:
     rows = [tuple(reader.statement(*cell) for cell in row) for row in split_rows(reader)]
     if not rows or len({len(row) for row in rows}) > 1:
         raise Unreadable("rows of different lengths")
-    return find_determinant(rows) if reader.tokens[reader.place].text == "\\vmatrix" else make_matrix(rows)
+    if reader.tokens[reader.place].text == "\\vmatrix":
+        return find_determinant(rows)
+    return make_matrix(rows)
 
 
 # --- comparison
@@ -186,7 +188,7 @@ def as_matrix(value: Value, other: Value) -> Value:
     if not isinstance(other, Matrix):
         return value
     size = len(other.rows)
-    if isinstance(value, Symbol) and value.name in ("I", f"I_{size}", "E", f"E_{size}") and size == len(other.rows[0]):
+    if isinstance(value, Symbol) and value.name.removesuffix(f"_{size}") in ("I", "E") and size == len(other.rows[0]):
         return make_matrix([[make_number(row == column) for column in range(size)] for row in range(size)])
     if isinstance(value, Collection) and value.brackets in ("[]", "()"):
         return stack_rows(value)
@@ -207,7 +209,7 @@ def as_vector(value: Value) -> Value:
     return value
 
 
-def match_matrices(gold: Value, answer: Value, same: Same) -> bool | None:
+def match_matrices(gold: Value, answer: Value, same: Same) -> Verdict:
     one = as_matrix(gold, answer)
     other = as_matrix(answer, gold)
     if isinstance(one, Matrix) and isinstance(other, Matrix):

@@ -53,7 +53,8 @@ def read_name(reader: Reader) -> Value:
 
 def read_call(reader: Reader) -> Value:
     """Return the call of a function whose name is a word, such as `Area(x)`."""
-    if not reader.opens(1) or reader.tokens[reader.place + 1].spaced or reader.ahead(2)[1] == "{":
+    after = reader.peek(1)
+    if after is None or after.kind != "open" or after.spaced or after.text == "{":
         raise Unreadable("a word")
     return read_name(reader)
 
@@ -185,7 +186,9 @@ def read_derivative(reader: Reader, fraction: Value) -> Value:
         return body if variable in walk(body) else None
 
     body = reader.attempt(read_body)
-    return fraction if body is None else Operation("derivative", (variable, body))
+    if body is None:
+        return fraction
+    return Operation("derivative", (variable, body))
 
 
 def read_binomial(reader: Reader) -> Value:
@@ -285,7 +288,9 @@ def read_function(reader: Reader, name: str) -> Value:
     call = Operation(name, (argument,))
     if "_" in bounds:
         call = Operation("log", (argument, bounds["_"]))
-    return call if power is None else Operation("^", (call, power))
+    if power is None:
+        return call
+    return Operation("^", (call, power))
 
 
 def read_function_argument(reader: Reader) -> Value:
@@ -322,7 +327,7 @@ def read_operator(reader: Reader, name: str) -> Value:
         items = reader.group()
         if isinstance(items, Collection):
             return Operation(name, items.items)
-    elif reader.place < reader.end and reader.ahead(1)[0] not in ("+", "-") and starts_factor(reader, reader.place):
+    elif reader.ahead(1)[0] not in ("", "+", "-") and starts_factor(reader, reader.place):
         value = reader.read(FACTOR)
         if name == "det" and isinstance(value, Matrix):
             return find_determinant(value.rows)

@@ -30,7 +30,7 @@ from ..values import (
     walk,
 )
 from .arrays import TRANSPOSES, Matrix, combine, find_determinant, negate, transpose
-from .lists import Collection, list_items, take
+from .lists import Collection, list_items, take, text_at
 from .names import is_constant
 from .relations import name_point
 
@@ -151,7 +151,7 @@ def read_factorial(reader: Reader, value: Value) -> Value:
 
 def is_times(reader: Reader, place: int) -> bool:
     """Whether a letter is the sign of a number in scientific notation: `3 x 10^8`."""
-    return reader.tokens[place - 1].kind in NUMBERS and reader.texts(place, min(place + 2, reader.end)) == ["x", "10"]
+    return reader.tokens[place - 1].kind in NUMBERS and text_at(reader, place + 1) == "10"
 
 
 def read_union(reader: Reader, value: Value) -> Value | None:
@@ -230,7 +230,7 @@ def starts_factor(reader: Reader, place: int) -> bool:
     if token.text in ("\\Omega", "\\mu") and starts_greek_unit(reader, place):
         return False
     if token.kind == "letter":
-        return not token.upright or token.text in "eid" or reader.texts(place + 1, min(place + 2, reader.end)) == ["_"]
+        return not token.upright or token.text in "eid" or text_at(reader, place + 1) == "_"
     if token.text == "\\frac":
         return not starts_unit_fraction(reader, place)
     if token.kind == "command":
@@ -283,9 +283,11 @@ def make_mixed(whole: Number, part: Value) -> Value | None:
     """Return the sum of a number and a fraction below 1, also in degrees, or None if the second value is no such one."""
     if is_operation(part, "degree"):
         mixed = make_mixed(whole, part.operands[0])
-        return None if mixed is None else Operation("degree", (mixed,))
+        return mixed and Operation("degree", (mixed,))
     values = [one.value for one in operands_of(part, "/") if isinstance(one, Number)]
-    return Operation("mixed", (whole, part)) if len(values) == 2 and 0 < values[0] < values[1] else None
+    if len(values) < 2 or not 0 < values[0] < values[1]:
+        return None
+    return Operation("mixed", (whole, part))
 
 
 # --- comparison

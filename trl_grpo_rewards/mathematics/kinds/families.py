@@ -104,20 +104,26 @@ def list_condition(reader: Reader, place: int) -> list[Token]:
     """Return the tokens of the condition that a comma, brackets or a word begin, or none if they are too many for one."""
     token = reader.tokens[place]
     end = reader.match[place] if token.text == "(" else reader.end
-    return reader.tokens[place + (token.kind != "word") : end] if end - place < MAX_CONDITION else []
+    if end - place >= MAX_CONDITION:
+        return []
+    return reader.tokens[place + (token.kind != "word") : end]
 
 
 def attach_condition(reader: Reader, value: Value) -> Value:
     place = reader.place
     condition = find_condition(list_condition(reader, place))
     assert condition is not None
-    reader.place = reader.match[place] + 1 if reader.tokens[place].text == "(" else reader.end
+    reader.place = reader.end
+    if reader.tokens[place].text == "(":
+        reader.place = reader.match[place] + 1
     return make_family(value, *condition)
 
 
 def make_family(value: Value, index: str, domain: str) -> Value:
     """Return a family, or the value itself if it does not depend on the index."""
-    return Family(value, index, domain) if index in find_all_symbols(value) else value
+    if index in find_all_symbols(value):
+        return Family(value, index, domain)
+    return value
 
 
 def find_all_symbols(value: Value) -> set[str]:
@@ -183,7 +189,9 @@ def list_families(value: Value, other: Value) -> list[Family]:
     """Return the families that a value consists of, or an empty list if a part of it is none."""
     if isinstance(value, Family):
         return [replace(value, value=item) for item in list_items(value.value)]
-    parts = [as_family(item, other) for item in list_items(value)] if is_list(value) else []
+    if not is_list(value):
+        return []
+    parts = [as_family(item, other) for item in value.items]
     families = [part for part in parts if isinstance(part, Family)]
     return families if len(families) == len(parts) else []
 
@@ -216,9 +224,13 @@ def is_multiple(step: Numeric, ratio: Fraction, other: Numeric) -> bool:
 def split_steps(families: list[Family], counts: list[int]) -> list[Family]:
     parts: list[Family] = []
     for family, count in zip(families, counts, strict=True):
+        if count == 1:
+            parts.append(family)
+            continue
         wide = Operation("*", (make_number(count), Symbol(family.index)))
-        moved = [Operation("+", (wide, make_number(first))) for first in range(count)] if count > 1 else []
-        parts += [replace(family, value=substitute(family.value, {family.index: one})) for one in moved] or [family]
+        for first in range(count):
+            moved = Operation("+", (wide, make_number(first)))
+            parts.append(replace(family, value=substitute(family.value, {family.index: moved})))
     return parts
 
 
@@ -255,9 +267,9 @@ def move_index(index: str, sign: int, shift: int) -> Value:
 
 def find_moves(one: Family, other: Family) -> Iterator[tuple[int, int]]:
     """Yield the sign and the shift of the index by which the first linear expressions of two families are the same."""
-    for mine, its in zip(list_expressions(one), list_expressions(other), strict=False):
-        first, step = find_line(mine, one.index)
-        its_first, its_step = find_line(its, other.index)
+    for expression, its_expression in zip(list_expressions(one), list_expressions(other), strict=False):
+        first, step = find_line(expression, one.index)
+        its_first, its_step = find_line(its_expression, other.index)
         if None in (first, step, its_first, its_step) or its_step == 0:
             continue
         sign = CONTEXT.nint(step / its_step)

@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Literal, TypeGuard
 
-from ..matching import Kind, Same, conjoin
+from ..matching import Kind, Same, Verdict, conjoin
 from ..reader import LIST, NEGATION, UNIT, Reader, parse_number
 from ..tokens import NUMBERS, Token, Unreadable
 from ..units import PARTS, find_unit
@@ -75,6 +75,10 @@ def is_tuple(value: Value) -> TypeGuard[Collection]:
 
 
 # --- reading
+def text_at(reader: Reader, place: int) -> str:
+    return reader.tokens[place].text if place < reader.end else ""
+
+
 def take(reader: Reader) -> str:
     """Return the text of the token that starts here, and go on behind it."""
     reader.place += 1
@@ -145,7 +149,7 @@ def starts_row(reader: Reader, place: int) -> bool:
         return place == reader.start + 2 and is_row_of_signed(tokens[reader.start : reader.end])
     if tokens[place].kind not in NUMBERS or place == reader.start:
         return False
-    after = tokens[place + 1].text if place + 1 < reader.end else ""
+    after = text_at(reader, place + 1)
     if after == "'":
         return False
     if tokens[place - 1].text == "\\circ":
@@ -185,7 +189,9 @@ def find_decimal_comma(reader: Reader) -> Fraction | None:
     if any(token.spaced for token in reader.tokens[reader.start + 1 : reader.place]):
         return None
     number = parse_number(written.replace(",", "" if is_grouped else ".")).value
-    return -number if texts[0] == "-" else number
+    if texts[0] == "-":
+        return -number
+    return number
 
 
 def fill_dots(values: list[Value]) -> list[Value]:
@@ -320,7 +326,7 @@ def as_collection(value: Value, other: Value) -> Value:
     return find_components(value, len(other.items))
 
 
-def match_collections(gold: Value, answer: Value, same: Same) -> bool | None:
+def match_collections(gold: Value, answer: Value, same: Same) -> Verdict:
     one = as_collection(gold, answer)
     other = as_collection(answer, gold)
     if not isinstance(one, Collection) or not isinstance(other, Collection):

@@ -13,6 +13,7 @@ from .texts import Text
 
 UNKNOWNS = {Symbol(name) for name in "xytnmkspqr"}  # an absolute value of theirs is no length or modulus
 CALLED = {*"fghFGHP"}  # letters that are functions if a bracket follows. Other letters are factors.
+FUNCTION_NAMES = {*"yfgh"}  # these name functions also without their arguments
 OF_CAPITALS = {Symbol("c"), Symbol("C"), Symbol("T"), Symbol("\\complement")}  # complement and transpose
 
 
@@ -104,9 +105,11 @@ def is_sum_of_vectors(value: Value) -> bool:
 
 def is_part_of_name(value: Value) -> bool:
     """Whether a factor belongs to a name of several letters: `AB`, `m\\angle A`, `\\vec a \\cdot \\vec b`."""
-    return isinstance(value, Symbol) and (
-        is_capital(value) or isinstance(value, Name) or value.name.startswith(("\\vec", "\\over")) or value.name == "m"
-    )
+    if not isinstance(value, Symbol):
+        return False
+    if isinstance(value, Name) or is_capital(value):
+        return True
+    return value.name == "m" or value.name.startswith(("\\vec", "\\over"))
 
 
 def is_differential(factors: tuple[Value, ...]) -> bool:
@@ -144,9 +147,11 @@ def may_be_same(letters: set[str]) -> bool:
 
 def find_function(value: Value) -> tuple[str, int] | None:
     """Return the letter of a function and the order of its derivative, or None for what is no function."""
-    if isinstance(value, Call) or (isinstance(value, Symbol) and value.name.rstrip("'") in {*"yfgh"}):
+    if isinstance(value, Call) or (isinstance(value, Symbol) and value.name.rstrip("'") in FUNCTION_NAMES):
         return value.name.rstrip("'"), value.name.count("'")
     if not is_derivative(value):
         return None
     factors = operands_of(operands_of(value, "/")[0], "*")[1:]
-    return (factors[0].name, 1) if len(factors) == 1 and isinstance(factors[0], Symbol) else None
+    if len(factors) != 1 or not isinstance(factors[0], Symbol):
+        return None
+    return factors[0].name, 1

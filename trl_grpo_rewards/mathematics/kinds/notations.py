@@ -50,7 +50,9 @@ def make_based(digits: str, texts: Sequence[str], in_words: bool = False) -> Val
         raise Unreadable("no base")
     digits = digits.upper().lstrip("0") or "0"
     number = make_number(parse_digits(digits, base))
-    return number if base == 10 and not in_words else Based(digits, base, in_words)
+    if base == 10 and not in_words:
+        return number
+    return Based(digits, base, in_words)
 
 
 def read_digits_with_letters(reader: Reader) -> Value | None:
@@ -122,8 +124,9 @@ class Time(Value):
 
 
 def make_time(hour: int, minute: int, half: str) -> Time:
-    is_late = half == "pm" and hour % 12 > 0
-    return Time(hour % 12 + 12, minute) if is_late else Time(hour, minute, half)
+    if half == "pm" and hour % 12 > 0:
+        return Time(hour % 12 + 12, minute)
+    return Time(hour, minute, half)
 
 
 def read_time(reader: Reader, value: Value) -> Value | None:
@@ -153,7 +156,9 @@ def read_date(reader: Reader) -> Value | None:
     if date is None:
         return None
     reader.place = reader.end
-    return Text(((date[1] or date[4])[:3].casefold(), date[2] or date[3], date[5] or ""))
+    month = date[1] or date[4]
+    day = date[2] or date[3]
+    return Text((month[:3].casefold(), day, date[5] or ""))
 
 
 # --- ratios, scores and ranges

@@ -25,7 +25,7 @@ from ..words import FOREIGN_PARTS, changes, find_scale, has_role, singularize
 
 CURRENCIES = {*"$€£¥₹"}
 UNIT_SIGNS = CURRENCIES | {"%", "¢", "'", "''"}
-JOINING = {"\\cdot", ".", "*", "\\times", "-", "of", "and"}
+JOINING = {*r"\cdot . * \times - of and".split()}
 POWERS_BEFORE = {"square": 2, "sq": 2, "平方": 2, "cubic": 3, "cu": 3, "立方": 3}
 POWERS_AFTER = {"squared": 2, "cubed": 3}
 MAX_AMOUNTS = 4  # in one quantity, such as degrees, minutes and seconds; more would take long
@@ -33,7 +33,7 @@ TEMPERATURES = {"C": "celsius", "F": "fahrenheit"}  # letters after a degree sig
 PERCENT: Unit = (("%", 1),)
 DEGREES: Unit = (("°", 1),)
 DEGREE_TOKENS = (Token("sign", "^"), Token("command", "\\circ"))
-AMBIGUOUS: set[Unit] = {(("kelvin", 1),), (("'", 1),), (("''", 1),)}  # may mean something else in an answer
+AMBIGUOUS: set[Unit] = {((name, 1),) for name in ("kelvin", "'", "''")}  # may mean something else in an answer
 
 
 @dataclass(frozen=True, slots=True)

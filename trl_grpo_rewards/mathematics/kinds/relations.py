@@ -204,12 +204,16 @@ def name_function(relation: Relation) -> Relation:
     right = relation.sides[-1]
     if is_relation(relation, "\\mapsto"):
         call = make_mapped_call(left)
-        return relation if call is None else equate(call, right)
+        if call is None:
+            return relation
+        return equate(call, right)
     if not is_relation(relation, "\\equiv"):
         return relation
     if is_operation(right, "mod"):
         return Relation((left, Residue(*right.operands)), relation.signs)
-    return relation if find_function(left) is None else equate(left, right)
+    if find_function(left) is None:
+        return relation
+    return equate(left, right)
 
 
 def make_mapped_call(value: Value) -> Call | None:
@@ -302,7 +306,8 @@ def restricts(value: Value, first: Value) -> bool:
 
 def spread_modulus(items: list[Value]) -> list[Value]:
     r"""Return the classes that `n \equiv 1, 5 \pmod 6` is: the modulus at the end belongs to all numbers."""
-    first, last = items[0], items[-1]
+    first = items[0]
+    last = items[-1]
     if not isinstance(last, Residue):
         return items
     if is_relation(first, "\\equiv"):
@@ -326,8 +331,12 @@ def find_labelled_value(relation: Relation) -> Value | None:
     if len(values) == 1 and is_name_of(values[0], first):
         return first
     if is_constant(first):
-        return find_last_value(relation.signs, [*relation.sides]) if all(map(is_constant, values)) else None
-    return find_last_value(relation.signs, values) if can_be_named(first, values) else None
+        values = [first, *values]
+        if not all(map(is_constant, values)):
+            return None
+    elif not can_be_named(first, values):
+        return None
+    return find_last_value(relation.signs, values)
 
 
 def is_name_of(right: Value, left: Value) -> bool:
@@ -466,17 +475,21 @@ def are_same_solutions(gold: Value, value: Value, answer: Value, same: Same) -> 
 
 def are_proportional(gold: Relation, answer: Relation) -> bool:
     """Return whether two relations say the same: the differences of their sides are proportional."""
-    sign, its_sign = gold.signs[0], answer.signs[0]
     one, other = (Operation("+", (left, Operation("-", (right,)))) for left, right in (gold.sides, answer.sides))
     factor = find_factor(one, other)
     if factor is None or factor == 0:
         return False
-    return its_sign == (sign if factor > 0 else FLIPS[sign])
+    sign = gold.signs[0]
+    if factor < 0:
+        sign = FLIPS[sign]
+    return answer.signs[0] == sign
 
 
 def find_factor(one: Value, other: Value) -> Numeric | None:
     factors = [*itertools.islice(list_quotients(one, other), ENOUGH)]
-    return factors[0] if len(factors) > 1 and all(are_close(factors[0], factor) for factor in factors) else None
+    if len(factors) < 2 or not all(are_close(factors[0], factor) for factor in factors):
+        return None
+    return factors[0]
 
 
 def list_quotients(one: Value, other: Value) -> Iterator[Numeric]:

@@ -69,7 +69,9 @@ def read_builder(reader: Reader) -> Value | None:
     condition = reader.statement(bar + 1, end)
     if not isinstance(condition, Family):
         return Builder(condition, head, domain)
-    return Builder(condition.value, head, domain or condition.domain) if head == Symbol(condition.index) else condition
+    if head != Symbol(condition.index):
+        return condition
+    return Builder(condition.value, head, domain or condition.domain)
 
 
 def find_domain(reader: Reader, start: int, end: int) -> str:
@@ -185,8 +187,10 @@ def list_probes(*sets: RealSet) -> list[Any]:
     for end in sorted(end for one in sets for end in one.ends):
         if not ends or not are_close(ends[-1], end):
             ends.append(end)
+    if not ends:
+        return [CONTEXT.mpf(0)]
     between = [(low + high) / 2 for low, high in pairwise(ends)]
-    return [*ends, *between, ends[0] - 1, ends[-1] + 1] if ends else [CONTEXT.mpf(0)]
+    return [*ends, *between, ends[0] - 1, ends[-1] + 1]
 
 
 def are_same_sets(one: RealSet, other: RealSet) -> bool:
@@ -224,7 +228,9 @@ def find_named(value: Value) -> RealSet | None:
 def find_set(value: Value) -> RealSet | None:
     """Return a set of real numbers, or None for what is not a set whose ends are numbers."""
     found = find_parts(value)
-    return None if found is None or len(found.ends) > MAX_ENDS else found
+    if found is None or len(found.ends) > MAX_ENDS:
+        return None
+    return found
 
 
 def find_parts(value: Value) -> RealSet | None:
@@ -260,9 +266,9 @@ def find_builder(value: Builder) -> RealSet | None:
     found = find_set(value.condition)
     if found is None or value.domain in ("", "R"):
         return found
-    if value.domain == "Z":
-        return find_integers(found)
-    return find_integers(intersect(found, NOT_NEGATIVE)) if value.domain == "N" else None
+    if value.domain == "N":
+        found = intersect(found, NOT_NEGATIVE)
+    return find_integers(found) if value.domain in ("Z", "N") else None
 
 
 def find_integers(numbers: RealSet) -> RealSet | None:
@@ -298,7 +304,7 @@ def find_numbers(value: Collection) -> RealSet | None:
     if None in numbers:
         return None
     if value.brackets == "{}":
-        return None if any(abs(number) == ENDLESS for number in numbers) else make_points(numbers)
+        return None if ENDLESS in map(abs, numbers) else make_points(numbers)
     if len(numbers) != 2 or value.brackets not in BRACKETS_OF.values():
         return None
     return find_between(value.brackets, *numbers)
@@ -314,7 +320,9 @@ def find_between(brackets: str, low: Any, high: Any) -> RealSet | None:
 
 def to_real(value: Value) -> Any:
     found = evaluate_constant(value)
-    return found.real if found is not None and is_real(found) else None
+    if found is None or not is_real(found):
+        return None
+    return found.real
 
 
 def solve(relation: Relation) -> RealSet | None:

@@ -10,7 +10,7 @@ from ..tokens import NUMBERS, Token
 from ..values import INFINITY, Symbol, Value, make_number, operands_of
 from ..words import GENERIC_NOUNS, changes, find_number_word, has_role, is_label, normalize_words
 from .families import states_condition
-from .lists import CHOICE_LETTERS, is_letter
+from .lists import CHOICE_LETTERS, is_letter, text_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,8 @@ def find_choice(text: str, letters: str = CHOICE_LETTERS) -> re.Match[str] | Non
     if re.match(r"\W?[A-Z]\. ?[A-Z]\.", text):  # initials of a name
         return None
     alone = re.fullmatch(r"\s*(?:(?i:option|choice)\s)?\W*([^\W\d_])\W*", text)
-    text = alone[1].upper() if alone else text
+    if alone:
+        text = alone[1].upper()
     if not text.isascii():  # Chinese, Japanese and Korean set no spaces between their words and a letter
         text = re.sub(r"(?=[\u2e80-\uffff])\w", "·", text)
     letter = rf"(?<![\w\\'])([{letters}])(?![\w'])"
@@ -47,7 +48,9 @@ def find_choice(text: str, letters: str = CHOICE_LETTERS) -> re.Match[str] | Non
         return first
     article = r"(?!(?<=[AI])\s(?!or\b|and\b|nor\b|is\b|because\b)[a-z])"
     named = [*re.finditer(f"{letter}{article}", text)]
-    return named[0] if len({one[1] for one in named}) == 1 and is_chosen(text, named[-1]) else None
+    if len({one[1] for one in named}) != 1 or not is_chosen(text, named[-1]):
+        return None
+    return named[0]
 
 
 IN_FORMULA_BEFORE = re.compile(
@@ -191,11 +194,11 @@ def lists_words(tokens: list[Token]) -> bool:
 def make_words(texts: tuple[str, ...]) -> Value:
     if normalize_words(texts) == ("infinity",):
         return INFINITY
-    if not has_role(texts[0], "minus"):
-        number = find_number_word(texts)
-        return Text(texts) if number is None else make_number(number)
-    number = find_number_word(texts[1:])
-    return Text(texts) if number is None else make_number(-number)
+    is_negative = has_role(texts[0], "minus")
+    number = find_number_word(texts[is_negative:])
+    if number is None:
+        return Text(texts)
+    return make_number(-number if is_negative else number)
 
 
 def read_first_word(reader: Reader) -> Value | None:
@@ -269,9 +272,9 @@ def starts_remark(reader: Reader, place: int) -> bool:
         return False
     if has_role(word, "reason") or (before == "," and has_role(word, "reason after a comma")):
         return True
-    after = reader.texts(place + 1, min(place + 2, reader.end))
+    after = text_at(reader, place + 1)
     if word.casefold() in ("for", "where"):
-        return bool(after) and has_role(after[0], "quantifier")
+        return has_role(after, "quantifier")
     return word.casefold() == "only" and not after
 
 
