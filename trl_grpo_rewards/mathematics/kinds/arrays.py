@@ -156,7 +156,7 @@ def find_determinant(rows: MatrixRows) -> Value:
 def split_rows(reader: Reader, skips_empty: bool = False) -> list[list[tuple[int, int]]]:
     """Return the ranges of the cells of each row of the environment that starts here."""
     start = reader.place + 1
-    if reader.tokens[reader.place].text == "\\array" and reader.tokens[start].text == "{":
+    if reader.ahead(2) == ["\\array", "{"]:
         start = reader.match[start] + 1  # the alignment of the columns
     rows = []
     for row in split_range(reader, start, reader.match[reader.place], "\\\\"):

@@ -64,9 +64,9 @@ def find_condition(tokens: list[Token]) -> tuple[str, str] | None:
     if not any(token.kind == "letter" for token in tokens):  # as in most lists
         return None
     tokens = [token for token in tokens if token.text not in AROUND]
-    for start in (0, 1):  # k in Z, for k in Z
-        if [token.text for token in tokens[start + 1 : start + 2]] == ["\\in"]:
-            return find_membership(tokens[start:])
+    texts = [token.text for token in tokens[:3]]
+    if "\\in" in texts[1:]:  # k in Z, for k in Z
+        return find_membership(tokens[texts.index("\\in", 1) - 1 :])
     return find_condition_in_words(tokens)
 
 

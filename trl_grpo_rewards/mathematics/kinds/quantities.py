@@ -209,9 +209,10 @@ def attach_unit(reader: Reader, value: Value) -> Value | None:
     angle = strip_degrees(value)
     amount = angle or value
     degrees = DEGREE_TOKENS if angle else ()
-    second = next((here for here in range(start, end) if starts_number(reader, here)), None)
-    if second is not None:
-        return attach_quantity(reader, amount, read_unit([*degrees, *reader.tokens[start:second]]), second)
+    numbers = [here for here in range(start, end) if starts_number(reader, here)]
+    if numbers:
+        unit = read_unit([*degrees, *reader.tokens[start : numbers[0]]])
+        return attach_quantity(reader, amount, unit, numbers)
     unit = read_unit([*degrees, *rest])
     if unit is None:
         raise Unreadable("words that are no unit")
@@ -237,12 +238,11 @@ def starts_number(reader: Reader, place: int) -> bool:
     return reader.tokens[place].kind == "number" and reader.tokens[place - 1].text not in ("^", "{", "-", "/")
 
 
-def attach_quantity(reader: Reader, value: Value, unit: Unit | None, second: int) -> Value:
-    """Return a quantity in several units, such as 5 feet 6 inches, of which the first value and its unit are read."""
-    count = sum(starts_number(reader, here) for here in range(second, reader.find_end(RELATION)))
-    if unit is None or count >= MAX_AMOUNTS:
+def attach_quantity(reader: Reader, value: Value, unit: Unit | None, places: list[int]) -> Value:
+    """Return a quantity in several units, such as 5 feet 6 inches: a value with its unit, and numbers at these places."""
+    if unit is None or len(places) >= MAX_AMOUNTS:
         raise Unreadable("a number after the value")
-    reader.place = second
+    reader.place = places[0]
     rest = reader.read(UNIT)
     if unit == (("'", 1),):
         unit = MARKS["'"]

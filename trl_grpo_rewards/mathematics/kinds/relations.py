@@ -444,7 +444,7 @@ def match_relations(gold: Value, answer: Value, same: Same) -> Verdict:
 
 def match_chains(gold: Relation, answer: Relation, same: Same) -> bool | None:
     """Compare relations side by side, from either end. An equation or inequality may be multiplied or rearranged."""
-    if len(gold.signs) == len(answer.signs) == 1 and FLIPS.keys() >= {*gold.signs, *answer.signs}:
+    if is_relation(gold, *FLIPS) and is_relation(answer, *FLIPS):
         return are_proportional(gold, answer)
     if gold.signs == answer.signs:
         verdict = same.in_order(gold.sides, answer.sides)
@@ -457,10 +457,14 @@ def match_chains(gold: Relation, answer: Relation, same: Same) -> bool | None:
 
 def rename_argument(gold: Relation, answer: Relation) -> Relation:
     """Return `P(t) = t` as `P(x) = x` if the gold answer has this name for the argument."""
-    calls = name_of(gold), name_of(answer)
-    variables, its_variables = (find_symbols(call) if isinstance(call, Call) else set[str]() for call in calls)
+    call = name_of(gold)
+    its_call = name_of(answer)
+    if not isinstance(call, Call) or not isinstance(its_call, Call):
+        return answer
+    variables = find_symbols(call)
+    its_variables = find_symbols(its_call)
     symbols = find_all_symbols(answer.sides[-1])
-    if len(variables) != 1 or len(its_variables) != 1 or not its_variables <= symbols or variables <= symbols:
+    if not len(variables) == len(its_variables) == 1 or variables <= symbols or not its_variables <= symbols:
         return answer
     renaming = {its_variables.pop(): Symbol(variables.pop())}
     return replace(answer, sides=tuple(substitute(side, renaming) for side in answer.sides))
