@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from ..mathematics.evaluation import evaluate_exactly, is_too_large, work_out
 from ..mathematics.grammar import MAX_CACHED_CHARS, has_unknown_command, is_oversized, read
-from ..mathematics.kinds import compare, is_open
+from ..mathematics.kinds import compare_values, is_open
 from ..mathematics.kinds.lists import CHOICE_LETTERS, is_letter, is_list
 from ..mathematics.kinds.texts import find_choice
 from ..mathematics.matching import AnswerRules
@@ -54,11 +54,11 @@ def settle(gold: str, answer: str, rules: AnswerRules) -> bool | None:
     given = read(answer)
     if given is None:
         return True if is_letter(right) and chooses(answer, right) else False if rules.evaluated else None
-    verdict = compare(right, given, rules)
+    verdict = compare_values(right, given, rules)
     if verdict is False and is_letter(right):
         verdict = chooses(answer, right)
     if verdict is False and is_list(right) and (TIGHT.fullmatch(gold) or TIGHT.fullmatch(answer)):
-        verdict = compare(read(part_numbers(gold)) or right, read(part_numbers(answer)) or given, rules)
+        verdict = compare_values(read(part_numbers(gold)) or right, read(part_numbers(answer)) or given, rules)
     if verdict is not False and rules.evaluated and is_open(given) and not is_open(right):
         return False
     return verdict

@@ -30,7 +30,7 @@ MatrixRows = Sequence[Sequence[Value]]
 
 
 # --- operations
-def combine(name: str, left: Value, right: Value) -> Value:
+def combine_values(name: str, left: Value, right: Value) -> Value:
     left, right = (value.product or value if isinstance(value, Quantity) else value for value in (left, right))
     if name in SET_OPERATIONS:
         return chain(name, left, right)
@@ -66,11 +66,11 @@ def combine_arrays(name: str, left: Value, right: Value) -> Value:
     """Return the vector or matrix that a sum or a multiple of one is. Products and powers are not worked out."""
     if name in ("+", "-") and have_same_shape(left, right):
         pairs = zip(list_cells(left), list_cells(right), strict=True)
-        return change_cells(left, [combine(name, *pair) for pair in pairs])
+        return change_cells(left, [combine_values(name, *pair) for pair in pairs])
     if name == "*" and is_expression(left) and list_cells(right):
-        return change_cells(right, [combine("*", left, cell) for cell in list_cells(right)])
+        return change_cells(right, [combine_values("*", left, cell) for cell in list_cells(right)])
     if name in ("*", "/") and is_expression(right) and list_cells(left):
-        return change_cells(left, [combine(name, cell, right) for cell in list_cells(left)])
+        return change_cells(left, [combine_values(name, cell, right) for cell in list_cells(left)])
     if isinstance(left, Matrix) or isinstance(right, Matrix):
         return Operation(name, (left, right))
     raise Unreadable("an operation on lists")
@@ -146,7 +146,7 @@ def find_determinant(rows: MatrixRows) -> Value:
     else:
         below = [[[*row[:place], *row[place + 1 :]] for row in rows[1:]] for place in range(len(rows))]
         minors = [*map(find_determinant, below)]
-    terms = [combine("*", cell, minor) for cell, minor in zip(rows[0], minors, strict=True)]
+    terms = [combine_values("*", cell, minor) for cell, minor in zip(rows[0], minors, strict=True)]
     value = Operation("+", tuple(negate(term) if place % 2 else term for place, term in enumerate(terms)))
     check_size([value])
     return value

@@ -19,16 +19,16 @@ from ..values import (
     substitute,
     walk,
 )
-from .arrays import Matrix, combine, find_determinant
+from .arrays import Matrix, combine_values, find_determinant
 from .expressions import starts_factor
-from .lists import Collection, find_places, take
-from .names import CALLED
+from .lists import Collection, find_places, take_text
+from .names import FUNCTION_LETTERS
 from .quantities import DEGREES, Quantity
 from .relations import is_relation
 
 
 CALLED_IN_SQUARE_BRACKETS = {"P", "E", "\\mathbb{E}", "\\mathbb{P}"}
-MARKS = {"'", "''", "*"}
+NAME_MARKS = {"'", "''", "*"}
 INVERSE = ["^", "{", "-", "1", "}"]
 INVERTIBLE = {*"sin cos tan cot sec csc sinh cosh tanh coth".split()}
 OF_LISTS = {"gcd", "lcm", "max", "min"}
@@ -48,10 +48,10 @@ UNREAD = {*r"\oint \iint \iiint \lim".split()}
 
 # --- names
 def read_name(reader: Reader) -> Value:
-    return finish_name(reader, take(reader))
+    return finish_name(reader, take_text(reader))
 
 
-def read_call(reader: Reader) -> Value:
+def read_word_call(reader: Reader) -> Value:
     """Return the call of a function whose name is a word, such as `Area(x)`."""
     after = reader.peek(1)
     if after is None or after.kind != "open" or after.spaced or after.text == "{":
@@ -80,7 +80,7 @@ def is_called(base: str, name: str, bracket: str) -> bool:
     """Whether a bracket after a name holds the arguments of a function, and no factor."""
     if bracket == "[":
         return base in CALLED_IN_SQUARE_BRACKETS
-    if base in CALLED or base.startswith("\\mathbb"):
+    if base in FUNCTION_LETTERS or base.startswith("\\mathbb"):
         return True
     return "'" in name or (len(base) > 1 and base.isalpha())
 
@@ -124,10 +124,10 @@ def read_upper_mark(reader: Reader, base: str) -> str:
         reader.place += 1
         return "^" + "".join(reader.spelling())
     texts = reader.ahead(5)
-    if texts[1 + (texts[1] == "{")] in MARKS:
+    if texts[1 + (texts[1] == "{")] in NAME_MARKS:
         reader.place += 1
         return "".join(reader.spelling())
-    if base not in CALLED or texts != INVERSE or not reader.opens(5):
+    if base not in FUNCTION_LETTERS or texts != INVERSE or not reader.opens(5):
         return ""
     reader.place += 5
     return "^{-1}"
@@ -154,7 +154,7 @@ def starts_power(reader: Reader, name: str) -> bool:
 # --- commands
 def read_command(reader: Reader) -> Value:
     """Return what a command without an entry of its own is: a function, an operator, or a name."""
-    command = take(reader)
+    command = take_text(reader)
     name = command[1:]
     if command in UNREAD:
         raise Unreadable(command)
@@ -170,7 +170,7 @@ def read_command(reader: Reader) -> Value:
 def read_fraction(reader: Reader) -> Value:
     reader.place += 1
     above = reader.argument()
-    return read_derivative(reader, combine("/", above, reader.argument()))
+    return read_derivative(reader, combine_values("/", above, reader.argument()))
 
 
 def read_derivative(reader: Reader, fraction: Value) -> Value:
@@ -207,7 +207,7 @@ def read_root(reader: Reader) -> Value:
 
 def read_accent(reader: Reader) -> Value:
     r"""Return a name with an accent or in a font, such as `\vec{v}` or `\mathbb{R}`, a complex conjugate or zero."""
-    command = take(reader)
+    command = take_text(reader)
     if command in ("\\overline", "\\bar") and encloses_complex(reader):
         return Operation("conjugate", (reader.group(),))
     spelling = reader.spelling()
@@ -250,7 +250,7 @@ def read_integral(reader: Reader) -> Value:
 
 def read_series(reader: Reader) -> Value:
     r"""Return a sum or product such as `\sum_{k=1}^{n} k^2`."""
-    name = take(reader)[1:]
+    name = take_text(reader)[1:]
     bounds = read_bounds(reader)
     start = bounds.get("_")
     if start is None or not is_relation(start, "=") or "^" not in bounds:
@@ -302,7 +302,7 @@ def read_function_argument(reader: Reader) -> Value:
         return argument
     argument = reader.read(FACTOR)
     while continues_argument(reader):
-        argument = combine("*", argument, reader.read(FACTOR))
+        argument = combine_values("*", argument, reader.read(FACTOR))
     return argument
 
 

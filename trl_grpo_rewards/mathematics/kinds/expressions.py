@@ -29,8 +29,8 @@ from ..values import (
     operands_of,
     walk,
 )
-from .arrays import TRANSPOSES, Matrix, combine, find_determinant, negate, transpose
-from .lists import Collection, list_items, take, text_at
+from .arrays import TRANSPOSES, Matrix, combine_values, find_determinant, negate, transpose
+from .lists import Collection, items_of, take_text, text_at
 from .names import is_constant
 from .relations import name_point
 
@@ -50,7 +50,7 @@ MAX_WORKED_OUT = 10**9  # largest value of a function that may count as a number
 # --- reading at the start
 def read_number(reader: Reader) -> Value:
     r"""Return a number, also with repeated digits such as `0.\overline{3}`."""
-    text = take(reader)
+    text = take_text(reader)
     token = reader.peek()
     if token is None or token.text not in GOING_ON:
         return parse_number(text)
@@ -96,7 +96,7 @@ def make_repeating(digits: str, repeated: str) -> Number:
 
 
 def read_sign(reader: Reader) -> Value:
-    sign = take(reader)
+    sign = take_text(reader)
     value = reader.read(NEGATION)
     if sign == "+":
         return value
@@ -111,7 +111,7 @@ def read_minus(reader: Reader) -> Value:
 
 
 def read_bars(reader: Reader) -> Value:
-    bar = take(reader)
+    bar = take_text(reader)
     reader.bars += 1
     value = reader.read(ARROW)
     reader.bars -= 1
@@ -135,7 +135,7 @@ def read_infix(name: str, power: int) -> Callable[[Reader, Value], Value]:
 
     def build(reader: Reader, left: Value) -> Value:
         reader.place += 1
-        return combine(name, left, reader.read(power + 1))
+        return combine_values(name, left, reader.read(power + 1))
 
     return build
 
@@ -146,7 +146,7 @@ def divides(reader: Reader, place: int) -> bool:
 
 
 def read_factorial(reader: Reader, value: Value) -> Value:
-    return Operation("factorial" if take(reader) == "!" else "double factorial", (value,))
+    return Operation("factorial" if take_text(reader) == "!" else "double factorial", (value,))
 
 
 def is_times(reader: Reader, place: int) -> bool:
@@ -159,7 +159,7 @@ def read_union(reader: Reader, value: Value) -> Value | None:
     if not isinstance(value, Collection) or not reader.opens(1):
         return None
     reader.place += 1
-    return combine("\\cup", value, reader.read(UNION + 1))
+    return combine_values("\\cup", value, reader.read(UNION + 1))
 
 
 def read_power(reader: Reader, base: Value) -> Value | None:
@@ -178,7 +178,7 @@ def read_power(reader: Reader, base: Value) -> Value | None:
     if isinstance(base, Matrix | Collection) and len(inside) == 1 and inside[0] in TRANSPOSES:
         reader.spelling()
         return transpose(base)
-    return combine("^", base, reader.argument(whole_numbers=True))
+    return combine_values("^", base, reader.argument(whole_numbers=True))
 
 
 def read_degrees(reader: Reader, value: Value, width: int) -> Value | None:
@@ -197,14 +197,14 @@ def read_factor(reader: Reader, left: Value) -> Value | None:
         return None
     right = reader.read(NEGATION)
     if not isinstance(right, Collection):
-        return combine("*", left, right)
+        return combine_values("*", left, right)
     point = name_point(left, right) if isinstance(left, Symbol) else join_brackets(left, right)
-    return point or combine("*", left, right)
+    return point or combine_values("*", left, right)
 
 
 def join_brackets(left: Value, right: Collection) -> Value | None:
     """Return points side by side, or disjoint cycles such as `(1 2)(3 4)`, or None."""
-    items = left.operands if is_operation(left, "cycles") else list_items(left)
+    items = left.operands if is_operation(left, "cycles") else items_of(left)
     tuples = [one for one in (*items, right) if isinstance(one, Collection) and one.brackets == "()"]
     numbers = [number for one in tuples for number in one.items]
     if len(tuples) <= len(items) or not all(isinstance(number, Number) for number in numbers):
@@ -339,7 +339,7 @@ def is_finite(number: Numeric) -> bool:
 
 
 # --- what is left to work out
-def is_open(value: Value, is_part_open: Callable[[Value], bool]) -> bool:
+def is_expression_open(value: Value, is_part_open: Callable[[Value], bool]) -> bool:
     """Whether an expression contains an operation on numbers that could be worked out, such as `12 \\times 6`."""
     return any(isinstance(node, Operation) and is_computable(node) for node in walk(value))
 
@@ -404,4 +404,4 @@ def is_power_of_ten(value: Value) -> bool:
 
 
 FORMAL_OPERATIONS = Kind(lambda value: is_operation(value, *COMMUTES), match_operands)
-EXPRESSIONS = Kind(lambda value: isinstance(value, Number | Symbol | Operation), match_expressions, is_open)
+EXPRESSIONS = Kind(lambda value: isinstance(value, Number | Symbol | Operation), match_expressions, is_expression_open)

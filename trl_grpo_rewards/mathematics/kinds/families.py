@@ -22,7 +22,7 @@ from ..values import (
     make_number,
     substitute,
 )
-from .lists import Collection, is_list, list_items
+from .lists import Collection, is_list, items_of
 
 
 LOWEST = {"N": 0, "N+": 1}
@@ -188,7 +188,7 @@ def match_families(gold: Value, answer: Value, same: Same) -> Verdict:
 def list_families(value: Value, other: Value) -> list[Family]:
     """Return the families that a value consists of, or an empty list if a part of it is none."""
     if isinstance(value, Family):
-        return [replace(value, value=item) for item in list_items(value.value)]
+        return [replace(value, value=item) for item in items_of(value.value)]
     if not is_list(value):
         return []
     parts = [as_family(item, other) for item in value.items]

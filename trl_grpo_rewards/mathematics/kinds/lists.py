@@ -61,7 +61,7 @@ def is_finite_set(value: Value) -> TypeGuard[Collection]:
     return isinstance(value, Collection) and value.brackets == "{}"
 
 
-def list_items(value: Value) -> tuple[Value, ...]:
+def items_of(value: Value) -> tuple[Value, ...]:
     """Return the items of a list without brackets, or the value itself."""
     return value.items if is_list(value) else (value,)
 
@@ -79,7 +79,7 @@ def text_at(reader: Reader, place: int) -> str:
     return reader.tokens[place].text if place < reader.end else ""
 
 
-def take(reader: Reader) -> str:
+def take_text(reader: Reader) -> str:
     """Return the text of the token that starts here, and go on behind it."""
     reader.place += 1
     return reader.tokens[reader.place - 1].text
@@ -121,15 +121,15 @@ def joins_parts(reader: Reader, place: int) -> bool:
 
 
 def read_list(reader: Reader, first: Value) -> Value:
-    items = [*list_items(first)]
+    items = [*items_of(first)]
     word: Literal["", "and", "or"] = ""
     while is_at_separator(reader):
-        joiner = JOINERS.get(take(reader).casefold())
+        joiner = JOINERS.get(take_text(reader).casefold())
         word = joiner or word
         if joiner and reader.ahead(1)[0] in AFTER_JOINERS:
             raise Unreadable("a word that changes the value")
         if reader.place < reader.end and reader.find_end(LIST) > reader.place:
-            items.extend(list_items(reader.grammar.item(reader)))
+            items.extend(items_of(reader.grammar.item(reader)))
     if len(items) == 1:
         return items[0]
     return Collection("", tuple(fill_dots(items)), word, find_decimal_comma(reader))
@@ -239,7 +239,7 @@ def read_set(reader: Reader) -> Value:
         return EMPTY_SET
     items = read_grouped(reader, start, end)
     if items is None:
-        items = list_items(expand_signs(reader.statement(start, end)))
+        items = items_of(expand_signs(reader.statement(start, end)))
     return Collection("{}", items)
 
 
@@ -350,7 +350,7 @@ def may_have_order(value: Collection) -> bool:
 
 def match_single(gold: Value, answer: Value, same: Same) -> bool | None:
     """Compare a collection with one value, which a set or a list of equal values may be, and `3,14` a decimal."""
-    if is_list(answer) and answer.word != "row" and repeats(gold, answer.items, same):
+    if is_list(answer) and answer.word != "row" and equals_each(gold, answer.items, same):
         return True
     one = find_single(gold)
     other = find_single(answer)
@@ -359,7 +359,7 @@ def match_single(gold: Value, answer: Value, same: Same) -> bool | None:
     return same(one, other)
 
 
-def repeats(gold: Value, answers: Sequence[Value], same: Same) -> bool:
+def equals_each(gold: Value, answers: Sequence[Value], same: Same) -> bool:
     are_values = all(is_expression(answer) or isinstance(answer, Quantity) for answer in answers)
     return are_values and conjoin([same(gold, answer) for answer in answers]) is True
 

@@ -12,7 +12,7 @@ from .texts import Text
 
 
 UNKNOWNS = {Symbol(name) for name in "xytnmkspqr"}  # an absolute value of theirs is no length or modulus
-CALLED = {*"fghFGHP"}  # letters that are functions if a bracket follows. Other letters are factors.
+FUNCTION_LETTERS = {*"fghFGHP"}  # letters that are functions if a bracket follows. Other letters are factors.
 FUNCTION_NAMES = {*"yfgh"}  # these name functions also without their arguments
 OF_CAPITALS = {Symbol("c"), Symbol("C"), Symbol("T"), Symbol("\\complement")}  # complement and transpose
 
@@ -42,16 +42,16 @@ def is_name(value: Value) -> bool:
     return isinstance(value, Operation) and value.name in ARE_NAMES and ARE_NAMES[value.name](value)
 
 
-def is_length(value: Operation) -> bool:
+def is_named_length(value: Operation) -> bool:
     inside = value.operands[0]
     return (is_name(inside) and inside not in UNKNOWNS) or is_sum_of_vectors(inside)
 
 
-def is_ratio_of_sides(value: Operation) -> bool:
+def is_named_ratio(value: Operation) -> bool:
     return is_name(value.operands[0]) or is_angle(value.operands[0])
 
 
-def is_quotient(value: Operation) -> bool:
+def is_named_quotient(value: Operation) -> bool:
     above, below = value.operands
     return is_derivative(value) or (is_name(above) and is_name(below) and above != below)
 
@@ -62,7 +62,7 @@ def is_named_power(value: Operation) -> bool:
     return base == Symbol("\\sigma") or (is_capital(base) and exponent in OF_CAPITALS)
 
 
-def is_product(value: Operation) -> bool:
+def is_named_product(value: Operation) -> bool:
     if is_set_name(value) or is_derivative(value.operands[0]) or is_differential(value.operands):
         return True
     return all(map(is_part_of_name, value.operands))
@@ -78,12 +78,12 @@ def is_set_name(value: Value) -> bool:
 
 # Whether an operation may be a name.
 ARE_NAMES: dict[str, Callable[[Operation], bool]] = {
-    **dict.fromkeys(("abs", "norm"), is_length),
-    **dict.fromkeys("sin cos tan cot sec csc".split(), is_ratio_of_sides),
+    **dict.fromkeys(("abs", "norm"), is_named_length),
+    **dict.fromkeys("sin cos tan cot sec csc".split(), is_named_ratio),
     **dict.fromkeys(("gcd", "lcm", "derivative"), lambda value: True),
     **dict.fromkeys(SET_OPERATIONS, is_set_name),
-    **dict.fromkeys(("*", "cross"), is_product),
-    "/": is_quotient,
+    **dict.fromkeys(("*", "cross"), is_named_product),
+    "/": is_named_quotient,
     "^": is_named_power,
 }
 
@@ -142,7 +142,7 @@ def may_be_same(letters: set[str]) -> bool:
     """Whether the letters of two functions are the same, or one of them is the `y` of a formula."""
     if len(letters) == 1:
         return True
-    return "y" in letters and {letter[0] for letter in letters} <= CALLED | {"y"}
+    return "y" in letters and {letter[0] for letter in letters} <= FUNCTION_LETTERS | {"y"}
 
 
 def find_function(value: Value) -> tuple[str, int] | None:

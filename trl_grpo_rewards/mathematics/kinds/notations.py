@@ -17,7 +17,7 @@ from .texts import Text
 
 
 # --- numbers in bases
-BASES = {"binary": 2, "octal": 8, "decimal": 10, "hexadecimal": 16, "hex": 16, **NUMBERS}
+NAMED_BASES = {"binary": 2, "octal": 8, "decimal": 10, "hexadecimal": 16, "hex": 16, **NUMBERS}
 # Digits, also with letters among them: capitals, or small letters after a digit.
 DIGITS = re.compile(r"\d+|\d[\da-zA-Z]*[a-zA-Z][\da-zA-Z]*|[A-Z]{2,}|[A-Z]+\d[\dA-Z]*")
 LARGEST = 36
@@ -36,16 +36,16 @@ class Based(Value):
         return make_number(parse_digits(self.digits, self.base))
 
 
-def find_base(texts: Sequence[str]) -> int | None:
+def parse_base(texts: Sequence[str]) -> int | None:
     words = [text.casefold() for text in texts if text not in "{}()"]
     word = " ".join(words[1:] if words[:1] == ["base"] else words)
-    base = int(word) if word.isdecimal() and len(word) < 3 else BASES.get(word, 0)
+    base = int(word) if word.isdecimal() and len(word) < 3 else NAMED_BASES.get(word, 0)
     return base if 2 <= base <= LARGEST else None
 
 
 def make_based(digits: str, texts: Sequence[str], in_words: bool = False) -> Value:
     """Return digits with the base that texts name. Raises [`Unreadable`] if they name none, or if a digit is too large."""
-    base = find_base(texts)
+    base = parse_base(texts)
     if base is None or not DIGITS.fullmatch(digits) or any(int(digit, 36) >= base for digit in digits):
         raise Unreadable("no base")
     digits = digits.upper().lstrip("0") or "0"
@@ -66,7 +66,7 @@ def read_digits_with_letters(reader: Reader) -> Value | None:
         return None
     digits = "".join(texts[:place]).strip("()")
     after = texts[place + 1 :]
-    base = find_base(after) if len(after) == 1 or (after[0], after[-1]) == ("{", "}") else None
+    base = parse_base(after) if len(after) == 1 or (after[0], after[-1]) == ("{", "}") else None
     if base is None or base <= 10 or not DIGITS.fullmatch(digits):
         return None
     if base != 16 and digits != digits.upper():

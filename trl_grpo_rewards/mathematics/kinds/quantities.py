@@ -195,7 +195,7 @@ def read_currency(reader: Reader) -> Value:
     value = reader.read(UNIT)
     if not isinstance(value, Quantity):
         return Quantity(value, unit)
-    return Quantity(value.value, tuple(sorted({**dict(value.unit), **dict(unit)}.items())))
+    return Quantity(value.value, tuple(sorted(dict(value.unit + unit).items())))
 
 
 def attach_unit(reader: Reader, value: Value) -> Value | None:
@@ -348,7 +348,7 @@ def match_without_unit(gold: Value, answer: Value, same: Same) -> bool | None:
     if not unit and is_ambiguous(answer):
         return False
     if PERCENT in (unit, its_unit):
-        verdict = same(convert(gold), convert(answer))
+        verdict = same(as_plain_number(gold), as_plain_number(answer))
         if verdict or same.rules.units == "must_match":
             return verdict
     if DEGREES in (unit, its_unit):
@@ -364,7 +364,7 @@ def match_radians(gold: Value, answer: Value, same: Same) -> bool | None:
     """Return whether an angle in degrees is a number in radians, or None if the number may be in degrees, too."""
     value, unit = split_unit(gold)
     its_value, _ = split_unit(answer)
-    if is_expression(value) and is_expression(its_value) and same(convert(gold), convert(answer)):
+    if is_expression(value) and is_expression(its_value) and same(as_plain_number(gold), as_plain_number(answer)):
         return True
     return False if "\\pi" in find_names(value if unit else its_value) else None
 
@@ -378,7 +378,7 @@ def is_ambiguous(answer: Value) -> bool:
     return answer.product is not None and answer.unit[0][0] not in "mgslh"
 
 
-def convert(value: Value) -> Value:
+def as_plain_number(value: Value) -> Value:
     """Return the number that a percentage or an angle in degrees is without its unit: `p / 100`, or the radians."""
     number, unit = split_unit(value)
     if not is_expression(number):

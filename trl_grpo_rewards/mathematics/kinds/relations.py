@@ -30,14 +30,14 @@ from ..values import (
     walk,
 )
 from .families import Residue, find_all_symbols
-from .lists import Collection, as_collection, find_places, list_items
-from .names import CALLED, find_function, have_same_name, is_constant, is_matrix_name, is_name, is_set_name
+from .lists import Collection, as_collection, find_places, items_of
+from .names import FUNCTION_LETTERS, find_function, have_same_name, is_constant, is_matrix_name, is_name, is_set_name
 from .notations import Based, Ratio
-from .quantities import PERCENT, Quantity, convert, find_letter_unit, finish_quantity
+from .quantities import PERCENT, Quantity, as_plain_number, find_letter_unit, finish_quantity
 from .texts import Text, find_label, list_letters, read_words
 
 
-SIGNS = {
+RELATION_SIGNS = {
     *r"""= < > @ \le \ge \ne \approx \in \notin \subset \subseteq \supset \supseteq \equiv \sim \cong \perp \parallel
     \propto \ll \gg \mapsto \doteq""".split()
 }
@@ -80,7 +80,7 @@ def read_item(reader: Reader) -> Value:
     reader.place = start
     value = reader.extend(read_side(reader, is_left=True), RELATION)
     reader.end = saved
-    if label[-1:] == [":"] and len(label) > 1:
+    if len(label) > 1 and label[-1] == ":":
         return Relation((make_name(label[:-1]), value), (":",))
     return value
 
@@ -91,7 +91,7 @@ def read_side(reader: Reader, is_left: bool = False) -> Value:
         return read_left_side(reader, end)
     if reader.place == end:
         raise Unreadable("a side is missing")
-    return reader.within(reader.place, end, read_operand)
+    return reader.within(reader.place, end, read_side_value)
 
 
 def read_left_side(reader: Reader, end: int) -> Value:
@@ -103,8 +103,8 @@ def read_left_side(reader: Reader, end: int) -> Value:
         reader.place = end
         return make_left_name(reader, start, end)
     if not starts_phrase(reader):
-        return reader.within(start, end, read_operand)
-    value = reader.attempt(lambda reader: reader.within(start, end, read_operand))
+        return reader.within(start, end, read_side_value)
+    value = reader.attempt(lambda reader: reader.within(start, end, read_side_value))
     if value is not None and (isinstance(value, Symbol) or is_constant(value)):
         return value
     reader.place = end
@@ -124,7 +124,7 @@ def starts_phrase(reader: Reader) -> bool:
     return first.kind == "word" or (first.text in NAMING_COMMANDS and reader.ahead(2) != ["\\int", "_"])
 
 
-def read_operand(reader: Reader) -> Value:
+def read_side_value(reader: Reader) -> Value:
     start = reader.place
     if reader.tokens[start].kind == "word":
         words = read_words(reader)
@@ -140,7 +140,7 @@ def read_relation(reader: Reader, first: Value) -> Value:
     """Return the chain of relations whose first side is read."""
     sides = [first]
     signs: list[str] = []
-    while (token := reader.peek()) is not None and token.text in SIGNS:
+    while (token := reader.peek()) is not None and token.text in RELATION_SIGNS:
         signs.append(token.text)
         reader.place += 1
         sides.append(read_side(reader, is_left=reader.ahead(1) == ["\\lim"]))
@@ -191,7 +191,7 @@ def is_call(tokens: list[Token]) -> bool:
     name, opening, *arguments, _ = tokens
     if name.kind not in ("letter", "word") or opening.text not in ("(", "["):
         return False
-    if name.text in CALLED:
+    if name.text in FUNCTION_LETTERS:
         return False
     if name.text in ("x", "y") and [token.kind for token in arguments] != ["letter"]:
         return False
@@ -247,7 +247,7 @@ def finish_statement(value: Value) -> Value:
     """Return a statement with a name for each item of `x = 1, 2`, and with labels only where they differ."""
     if not isinstance(value, Collection | Relation):
         return value
-    items = [*list_items(value)]
+    items = [*items_of(value)]
     for change in (label_ratios, join_letters, use_labels, spread_modulus, drop_restrictions, spread_name):
         items = change(items)
     if len(items) > 1 and isinstance(value, Collection):
@@ -404,7 +404,7 @@ def are_equal_constants(one: Value, other: Value) -> bool:
         return are_equal_expressions(one, other) is True
     values = [other.value]
     if other.unit == PERCENT:
-        values.append(convert(other))
+        values.append(as_plain_number(other))
     return any(are_equal_expressions(one, value) is True for value in values)
 
 
@@ -420,10 +420,10 @@ def find_item_names(value: Value) -> list[str]:
     if len(names) < len(items):
         return []
     short = [name.name if isinstance(name, Call | Symbol) else str(name) for name in names]
-    return short if are_different(short) else [*map(str, names)]
+    return short if are_distinct(short) else [*map(str, names)]
 
 
-def are_different(names: list[str]) -> bool:
+def are_distinct(names: list[str]) -> bool:
     return len({*names}) == len(names)
 
 
@@ -529,7 +529,7 @@ def match_named_items(gold: Value, answer: Value, same: Same) -> Verdict:
 
 
 def match_by_name(gold: Collection, names: list[str], answer: Collection, its_names: list[str], same: Same) -> Verdict:
-    if len(names) == 1 or not are_different(names):
+    if len(names) == 1 or not are_distinct(names):
         return same(gold, answer)
     return sorted(names) == sorted(its_names) and same.in_order(gold.items, pick(answer, its_names, names))
 
@@ -553,7 +553,7 @@ def arrange(values: Collection, names: list[str], plain: Collection, is_gold: bo
     In a tuple, values are in the order of their names: `y = 2, x = 1` is `(1, 2)`. A plain list has the order of the
     gold answer, except if this says "or". The values of `x_1` and `x_2` have no order.
     """
-    if not are_different([name.partition("_")[0] for name in names]):
+    if not are_distinct([name.partition("_")[0] for name in names]):
         return values
     if plain.brackets and "".join(sorted(names)) in ascii_letters:
         return replace(values, items=pick(values, names, sorted(names)))
@@ -572,9 +572,9 @@ def group_solutions(names: list[str], values: tuple[Value, ...]) -> tuple[Value,
     return tuple(Collection("()", tuple(solution[place] for place in order)) for solution in solutions)
 
 
-def is_open(value: Value, is_part_open: Callable[[Value], bool]) -> bool:
+def is_relation_open(value: Value, is_part_open: Callable[[Value], bool]) -> bool:
     return isinstance(value, Relation) and is_part_open(value.sides[-1])
 
 
-RELATIONS = Kind(lambda value: isinstance(value, Relation), match_relations, is_open)
+RELATIONS = Kind(lambda value: isinstance(value, Relation), match_relations, is_relation_open)
 NAMED_ITEMS = Kind(lambda value: bool(find_item_names(value)), match_named_items)

@@ -15,9 +15,9 @@ from ..values import INFINITY, MINUS_INFINITY, Call, Operation, Symbol, Value, i
 from ..words import normalize_words
 from .arrays import SET_OPERATIONS, make_matrix, split_rows
 from .families import Family, find_all_symbols, find_condition, make_family
-from .lists import Collection, find_places, is_list, list_items
+from .lists import Collection, find_places, is_list, items_of
 from .quantities import Quantity
-from .relations import FLIPS, SIGNS, Relation, is_relation
+from .relations import FLIPS, RELATION_SIGNS, Relation, is_relation
 from .texts import Text
 
 
@@ -29,7 +29,7 @@ ABOUT_NUMBERS = {*"real numbers reals x values of the".split()}
 BRACKETS_OF = {("<", "<"): "()", ("\\le", "<"): "[)", ("<", "\\le"): "(]", ("\\le", "\\le"): "[]"}
 NO_SOLUTION = ("no", "solution")
 PROBES = (-11.3, 1.7, 5.9)  # numbers at which an inequality is evaluated to see whether it is linear
-OTHERWISE = Symbol("otherwise")
+OTHER_CASES = Symbol("otherwise")
 CONDITION_WORDS = {*"if for when as where on whenever provided".split()}
 CONDITION_SIGNS = {*FLIPPED, "\\in"}
 LAST_WORDS = {"otherwise", "else", "elsewhere", "other"}
@@ -57,7 +57,7 @@ def read_builder(reader: Reader) -> Value | None:
     start = reader.place + 1
     end = reader.match[reader.place]
     bar = next(iter(find_places(reader, start, end, "|", ":")), start)
-    if bar == start or not find_places(reader, bar + 1, end, *SIGNS):
+    if bar == start or not find_places(reader, bar + 1, end, *RELATION_SIGNS):
         return None
     head = reader.statement(start, bar)
     if is_relation(head, "\\in"):
@@ -90,7 +90,7 @@ def read_exception(reader: Reader) -> Value | None:
         return None
     excluded = reader.statement(reader.place + place + (words[place : place + 1] == ["for"]), reader.end)
     reader.place = reader.end
-    return Operation("\\setminus", (Symbol("\\mathbb{R}"), Collection("{}", list_items(excluded))))
+    return Operation("\\setminus", (Symbol("\\mathbb{R}"), Collection("{}", items_of(excluded))))
 
 
 def read_system(reader: Reader) -> Value:
@@ -134,7 +134,7 @@ def read_condition(reader: Reader, start: int, end: int) -> Value:
         start += 1
     words = tuple(text.casefold() for text in reader.texts(start, end) if text not in (".", ","))
     if words and words[0] in LAST_WORDS:
-        return OTHERWISE
+        return OTHER_CASES
     return reader.attempt(lambda reader: reader.statement(start, end)) or Text(words)
 
 
@@ -152,7 +152,7 @@ class RealSet(NamedTuple):
 
 
 EVERYTHING, NOTHING = RealSet([], lambda number: True), RealSet([], lambda number: False)
-NOT_NEGATIVE = RealSet([CONTEXT.mpf(0)], lambda number: number >= 0)
+FROM_ZERO = RealSet([CONTEXT.mpf(0)], lambda number: number >= 0)
 COMPARE = {"<": lt, ">": gt, "\\le": lt, "\\ge": gt, "\\ne": ne, "=": eq}
 
 
@@ -267,7 +267,7 @@ def find_builder(value: Builder) -> RealSet | None:
     if found is None or value.domain in ("", "R"):
         return found
     if value.domain == "N":
-        found = intersect(found, NOT_NEGATIVE)
+        found = intersect(found, FROM_ZERO)
     return find_integers(found) if value.domain in ("Z", "N") else None
 
 
@@ -457,15 +457,15 @@ def match_cases(gold: Value, answer: Value, same: Same) -> Verdict:
 
 
 def are_same_conditions(condition: Value, gold: Cases, its_condition: Value, answer: Cases, same: Same) -> bool:
-    if condition != its_condition and OTHERWISE in (condition, its_condition):
-        return is_rest(its_condition, gold) if condition == OTHERWISE else is_rest(condition, answer)
+    if condition != its_condition and OTHER_CASES in (condition, its_condition):
+        return is_rest(its_condition, gold) if condition == OTHER_CASES else is_rest(condition, answer)
     return bool(same(condition, its_condition))
 
 
 def is_rest(condition: Value, cases: Cases) -> bool:
     """Whether a condition is met exactly where those of a function, which ends with "otherwise", are not."""
     rest = find_set(condition)
-    parts = find_all_sets([its_condition for _, its_condition in cases.rows if its_condition != OTHERWISE])
+    parts = find_all_sets([its_condition for _, its_condition in cases.rows if its_condition != OTHER_CASES])
     return rest is not None and parts is not None and are_same_sets(rest, complement(unite(*parts)))
 
 

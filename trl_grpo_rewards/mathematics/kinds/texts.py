@@ -118,7 +118,7 @@ MAX_TITLE_WORDS = 3
 # The formula of a compound or an ion, such as `H_2O`, `Ca(OH)_2` and `SO_4^2-`.
 FORMULA = re.compile(r"(?=.*[\d+-])(?:[A-Z][a-z]?(?:_?\d++)?|\(|\)(?:_?\d++)?)+(?:\^?\d*[+-])?")
 TEXT_SIGNS = {*".,;:'-!?\"/&@%$"}
-REPLIES = {"yes", "no", "true", "false"}  # answers that may have a reason after a comma
+SHORT_REPLIES = {"yes", "no", "true", "false"}  # answers that may have a reason after a comma
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,7 @@ def make_words(texts: tuple[str, ...]) -> Value:
 def read_first_word(reader: Reader) -> Value | None:
     """Return the first word of `Yes, it is`."""
     word, comma = reader.ahead(2)
-    if word.casefold() not in REPLIES or comma != ",":
+    if word.casefold() not in SHORT_REPLIES or comma != ",":
         return None
     reader.place = reader.end
     return Text((word.casefold(),))
@@ -332,4 +332,4 @@ def list_letters(value: Value) -> list[str]:
     return names if len(names) == len(operands) else []
 
 
-TEXTS = Kind(lambda value: isinstance(value, Text), match_texts)
+TEXT_VALUES = Kind(lambda value: isinstance(value, Text), match_texts)
