@@ -205,15 +205,15 @@ def read_factor(reader: Reader, left: Value) -> Value | None:
 def join_brackets(left: Value, right: Collection) -> Value | None:
     """Return points side by side, or disjoint cycles such as `(1 2)(3 4)`, or None."""
     items = left.operands if is_operation(left, "cycles") else items_of(left)
-    tuples = [one for one in (*items, right) if isinstance(one, Collection) and one.brackets == "()"]
-    numbers = [number for one in tuples for number in one.items]
+    tuples = [item for item in (*items, right) if isinstance(item, Collection) and item.brackets == "()"]
+    numbers = [number for item in tuples for number in item.items]
     if len(tuples) <= len(items) or not all(isinstance(number, Number) for number in numbers):
         return None
-    if not any(one.word for one in tuples):
+    if not any(item.word for item in tuples):
         return Collection("", tuple(tuples))
     if len({*numbers}) < len(numbers):
         return None
-    return Operation("cycles", tuple(Collection("()", begin_with_first(one.items), "row") for one in tuples))
+    return Operation("cycles", tuple(Collection("()", begin_with_first(item.items), "row") for item in tuples))
 
 
 def begin_with_first(cycle: tuple[Value, ...]) -> tuple[Value, ...]:
@@ -284,7 +284,7 @@ def make_mixed(whole: Number, part: Value) -> Value | None:
     if is_operation(part, "degree"):
         mixed = make_mixed(whole, part.operands[0])
         return mixed and Operation("degree", (mixed,))
-    values = [one.value for one in operands_of(part, "/") if isinstance(one, Number)]
+    values = [term.value for term in operands_of(part, "/") if isinstance(term, Number)]
     if len(values) < 2 or not 0 < values[0] < values[1]:
         return None
     return Operation("mixed", (whole, part))

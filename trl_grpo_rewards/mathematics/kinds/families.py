@@ -106,7 +106,9 @@ def list_condition(reader: Reader, place: int) -> list[Token]:
     end = reader.match[place] if token.text == "(" else reader.end
     if end - place >= MAX_CONDITION:
         return []
-    return reader.tokens[place + (token.kind != "word") : end]
+    if token.kind != "word":
+        place += 1
+    return reader.tokens[place:end]
 
 
 def attach_condition(reader: Reader, value: Value) -> Value:
@@ -237,7 +239,7 @@ def split_steps(families: list[Family], counts: list[int]) -> list[Family]:
 def drop_equal(families: list[Family], same: Same) -> list[Family]:
     different: list[Family] = []
     for family in families:
-        if len(different) > MAX_FAMILIES or not any(match_one_family(one, family, same) for one in different):
+        if len(different) > MAX_FAMILIES or not any(match_one_family(before, family, same) for before in different):
             different.append(family)
     return different
 

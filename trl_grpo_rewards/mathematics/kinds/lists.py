@@ -167,7 +167,9 @@ def is_row_of_signed(tokens: list[Token]) -> bool:
     numbers = tokens[1::2]
     if len(signs) != len(numbers) or not all(sign.text == "-" for sign in signs):
         return False
-    return all(sign.spaced for sign in signs[1:]) and all(one.kind == "number" and not one.spaced for one in numbers)
+    return all(sign.spaced for sign in signs[1:]) and all(
+        number.kind == "number" and not number.spaced for number in numbers
+    )
 
 
 def read_row(reader: Reader, first: Value) -> Value:
@@ -299,8 +301,8 @@ def find_components(value: Value, size: int) -> Value:
     names = find_names(value) if size in (2, 3) and is_expression(value) else set()
     for units in VECTORS:
         if names & {*units[:size]} and not names & {*units[size:]}:
-            ones = [{other: ONE if other == name else ZERO for other in units} for name in units[:size]]
-            return Collection("<>", tuple(substitute(value, one) for one in ones))
+            axes = [{unit: ONE if unit == name else ZERO for unit in units} for name in units[:size]]
+            return Collection("<>", tuple(substitute(value, axis) for axis in axes))
     return value
 
 

@@ -20,8 +20,8 @@ OF_CAPITALS = {Symbol("c"), Symbol("C"), Symbol("T"), Symbol("\\complement")}  #
 def is_matrix_name(value: Value, values: list[Value]) -> bool:
     """Whether a side is `A^{-1}`, `A^2` or `A + B`, and the others are matrices. `2A` names no matrix."""
     matrices = operands_of(value, "^")[:1] or operands_of(value, "+")
-    are_names = bool(matrices) and all(isinstance(one, Symbol) and one.name.isupper() for one in matrices)
-    return are_names and all(isinstance(one, Matrix) for one in values)
+    are_names = bool(matrices) and all(isinstance(name, Symbol) and name.name.isupper() for name in matrices)
+    return are_names and all(isinstance(side, Matrix) for side in values)
 
 
 def is_constant(value: Value) -> bool:
@@ -73,7 +73,7 @@ def is_set_name(value: Value) -> bool:
     if factors := operands_of(value, "*"):
         return isinstance(factors[0], Symbol) and factors[0].name.startswith("\\complement")
     sets = operands_of(value, *SET_OPERATIONS)
-    return bool(sets) and all(is_capital(one) or is_set_name(one) for one in sets)
+    return bool(sets) and all(is_capital(operand) or is_set_name(operand) for operand in sets)
 
 
 # Whether an operation may be a name.

@@ -66,7 +66,7 @@ def read_digits_with_letters(reader: Reader) -> Value | None:
         return None
     digits = "".join(texts[:place]).strip("()")
     after = texts[place + 1 :]
-    base = parse_base(after) if len(after) == 1 or (after[0], after[-1]) == ("{", "}") else None
+    base = parse_base(after) if len(after) == 1 or after[0] + after[-1] == "{}" else None
     if base is None or base <= 10 or not DIGITS.fullmatch(digits):
         return None
     if base != 16 and digits != digits.upper():

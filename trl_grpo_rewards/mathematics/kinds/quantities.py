@@ -109,7 +109,9 @@ class UnitReader:
 
     def ends_in_variable(self, text: str) -> bool:
         """Whether only the name of what is counted follows, as in `possible values of x`."""
-        return text == "of" and bool(self.powers) and [one.kind for one in self.tokens[self.place + 1 :]] == ["letter"]
+        if text != "of" or not self.powers:
+            return False
+        return [token.kind for token in self.tokens[self.place + 1 :]] == ["letter"]
 
     def read_sign(self, text: str) -> bool:
         """Return whether a token changes the powers of units: `per`, `squared`, or a fraction."""

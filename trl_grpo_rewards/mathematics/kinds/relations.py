@@ -432,11 +432,11 @@ def match_relations(gold: Value, answer: Value, same: Same) -> Verdict:
     """Compare the values of one name, or else two relations as such."""
     if isinstance(gold, Relation) and isinstance(answer, Relation):
         answer = rename_argument(gold, answer)
-    one, other = (find_labelled_value(value) if isinstance(value, Relation) else value for value in (gold, answer))
-    names = [name_of(value) for value in (gold, answer) if isinstance(value, Relation)]
-    if one is not None and other is not None and have_same_name(names[0], names[-1]):
-        verdict = same(one, other)
-        return verdict or are_same_solutions(gold, one, other, same) or verdict
+    value, its_value = (find_labelled_value(side) if isinstance(side, Relation) else side for side in (gold, answer))
+    names = [name_of(side) for side in (gold, answer) if isinstance(side, Relation)]
+    if value is not None and its_value is not None and have_same_name(names[0], names[-1]):
+        verdict = same(value, its_value)
+        return verdict or are_same_solutions(gold, value, its_value, same) or verdict
     if not isinstance(gold, Relation) or not isinstance(answer, Relation):
         return False
     return match_chains(gold, answer, same)
@@ -479,8 +479,8 @@ def are_same_solutions(gold: Value, value: Value, answer: Value, same: Same) -> 
 
 def are_proportional(gold: Relation, answer: Relation) -> bool:
     """Return whether two relations say the same: the differences of their sides are proportional."""
-    one, other = (Operation("+", (left, Operation("-", (right,)))) for left, right in (gold.sides, answer.sides))
-    factor = find_factor(one, other)
+    differences = (Operation("+", (left, Operation("-", (right,)))) for left, right in (gold.sides, answer.sides))
+    factor = find_factor(*differences)
     if factor is None or factor == 0:
         return False
     sign = gold.signs[0]
@@ -515,17 +515,17 @@ def match_named_items(gold: Value, answer: Value, same: Same) -> Verdict:
         return UNDECIDED
     names = find_item_names(gold)
     its_names = find_item_names(answer)
-    one = drop_names(gold, names)
-    other = drop_names(answer, its_names)
-    if not isinstance(one, Collection) or not isinstance(other, Collection):
-        return same(one, other)
-    if 1 in (len({*names}), len({*its_names})) and not {one.brackets, other.brackets} <= {"", "{}"}:
+    values = drop_names(gold, names)
+    its_values = drop_names(answer, its_names)
+    if not isinstance(values, Collection) or not isinstance(its_values, Collection):
+        return same(values, its_values)
+    if 1 in (len({*names}), len({*its_names})) and not {values.brackets, its_values.brackets} <= {"", "{}"}:
         return False  # x = 1 or x = 3 is no point and no interval
     if not its_names:
-        return same(arrange(one, names, other, is_gold=True), other)
+        return same(arrange(values, names, its_values, is_gold=True), its_values)
     if not names:
-        return same(one, arrange(other, its_names, one))
-    return match_by_name(one, names, other, its_names, same)
+        return same(values, arrange(its_values, its_names, values))
+    return match_by_name(values, names, its_values, its_names, same)
 
 
 def match_by_name(gold: Collection, names: list[str], answer: Collection, its_names: list[str], same: Same) -> Verdict:

@@ -88,7 +88,9 @@ def read_exception(reader: Reader) -> Value | None:
     place = words.index("except") + 1
     if not {*words[1 : place - 1]} <= ABOUT_NUMBERS:
         return None
-    excluded = reader.statement(reader.place + place + (words[place : place + 1] == ["for"]), reader.end)
+    if words[place : place + 1] == ["for"]:
+        place += 1
+    excluded = reader.statement(reader.place + place, reader.end)
     reader.place = reader.end
     return Operation("\\setminus", (Symbol("\\mathbb{R}"), Collection("{}", items_of(excluded))))
 
@@ -165,8 +167,8 @@ def compare_with(sign: str, bound: Any) -> RealSet | None:
 
 
 def unite(*sets: RealSet) -> RealSet:
-    ends = [end for one in sets for end in one.ends]
-    return RealSet(ends, lambda number: any(one.contains(number) for one in sets))
+    ends = [end for part in sets for end in part.ends]
+    return RealSet(ends, lambda number: any(part.contains(number) for part in sets))
 
 
 def intersect(*sets: RealSet) -> RealSet:
@@ -178,13 +180,13 @@ def complement(one: RealSet) -> RealSet:
 
 
 def make_points(numbers: list[Any]) -> RealSet:
-    return RealSet(numbers, lambda number: any(are_close(number, one) for one in numbers))
+    return RealSet(numbers, lambda number: any(are_close(number, point) for point in numbers))
 
 
 def list_probes(*sets: RealSet) -> list[Any]:
     """Return the ends of sets with a number in each part between, below and above them."""
     ends: list[Any] = []
-    for end in sorted(end for one in sets for end in one.ends):
+    for end in sorted(end for part in sets for end in part.ends):
         if not ends or not are_close(ends[-1], end):
             ends.append(end)
     if not ends:
