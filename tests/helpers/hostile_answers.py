@@ -66,7 +66,7 @@ def list_places() -> Iterator[str]:
             yield from (f"{prefix}_{{i=#}}^{{5}} i", f"{prefix}_{{i=1}}^{{#}} i", f"{prefix}_{{i=1}}^{{5}} # dx")
             name = prefix[1:]
             yield from (rf"\begin{{{name}}}#&1\\2&x\end{{{name}}}", rf"\begin{{{name}}}1&x\\2&#\end{{{name}}}")
-    for infix in [*INFIXES, *relations.SIGNS]:
+    for infix in [*INFIXES, *relations.RELATION_SIGNS]:
         if not infix.startswith("<"):
             yield from (
                 f"# {infix} 3",
@@ -83,7 +83,15 @@ def list_places() -> Iterator[str]:
         yield from (f"\\{name}(#)", rf"\{name}^{{#}} 2", rf"\{name}_{{#}} 2", f"{name}(#, 3)")
     for sign in [*SIGNS, *SYNONYMS]:
         yield from (f"# {sign} 3", f"3 {sign} #", f"{sign}{{#}}")
-    for word in [*NUMBERS, *SCALES, *ROLES_OF, *SPELLINGS, *notations.HALVES, *notations.BASES, *sets.CONDITION_WORDS]:
+    for word in [
+        *NUMBERS,
+        *SCALES,
+        *ROLES_OF,
+        *SPELLINGS,
+        *notations.HALVES,
+        *notations.NAMED_BASES,
+        *sets.CONDITION_WORDS,
+    ]:
         yield from (rf"#\text{{ {word}}}", rf"\text{{{word} }}#", rf"3\text{{ {word} }}#")
     for sign in quantities.UNIT_SIGNS:
         yield from (f"# \\{sign}", f"{sign} #")

@@ -37,7 +37,7 @@ def extend(tmp_path, monkeypatch):
         monkeypatch.syspath_prepend(tmp_path)
         modules = [importlib.import_module(f"{name}.{one}") for one in ("grammar", "kinds", "matching")]
         grammar, kinds, matching = modules
-        return lambda gold, answer: kinds.compare(*map(grammar.read, (gold, answer)), matching.AnswerRules())
+        return lambda gold, answer: kinds.compare_values(*map(grammar.read, (gold, answer)), matching.AnswerRules())
 
     return write
 

@@ -58,7 +58,7 @@ PREFIXES: dict[str, Read] = {
     "<number>": expressions.read_number,
     "<grouped>": expressions.read_number,
     "<letter>": commands.read_name,
-    "<word>": commands.read_call,
+    "<word>": commands.read_word_call,
     "<command>": commands.read_command,
     "<bracket>": lists.read_tuple,
     "<open>": arrays.read_matrix,
@@ -97,7 +97,7 @@ def operation(sign: str, power: int, name: str = "") -> Infix:
 INFIXES: dict[str, tuple[Infix, ...]] = {
     **dict.fromkeys((",", ";", "\\quad", "\\\\"), (CONDITION, SEPARATOR)),
     **dict.fromkeys(("and", "or"), (SEPARATOR, *UNITS)),
-    **dict.fromkeys(relations.SIGNS, (Infix(RELATION, relations.read_relation),)),
+    **dict.fromkeys(relations.RELATION_SIGNS, (Infix(RELATION, relations.read_relation),)),
     **{sign: (operation(sign, ARROW),) for sign in ("\\leftrightarrow", "\\iff", "\\to")},
     "\\lor": (SEPARATOR, operation("\\lor", OR)),
     "\\land": (SEPARATOR, operation("\\land", AND)),
@@ -163,7 +163,7 @@ def read(text: str) -> Value | None:
 
 
 KNOWN_COMMANDS = (
-    PREFIXES.keys() | INFIXES.keys() | relations.SIGNS | commands.NAMES | commands.UNREAD | expressions.GOING_ON
+    PREFIXES.keys() | INFIXES.keys() | relations.RELATION_SIGNS | commands.NAMES | commands.UNREAD | expressions.GOING_ON
     | {f"\\{name}" for name in [*FUNCTIONS, *commands.NAMING, *GREEK, *map(str.capitalize, GREEK)]}
 )  # fmt: skip
 

@@ -8,8 +8,8 @@ from typing import Literal, NamedTuple
 
 from ..mathematics.evaluation import evaluate_exactly, is_too_large, work_out
 from ..mathematics.grammar import MAX_CACHED_CHARS, has_unknown_command, is_oversized, read
-from ..mathematics.kinds import compare, is_open
-from ..mathematics.kinds.lists import LETTERS, is_letter, is_list
+from ..mathematics.kinds import compare_values, is_open
+from ..mathematics.kinds.lists import CHOICE_LETTERS, is_letter, is_list
 from ..mathematics.kinds.texts import find_choice
 from ..mathematics.matching import AnswerRules
 from ..mathematics.tokens import Unreadable, spell, tokenize
@@ -54,11 +54,11 @@ def settle(gold: str, answer: str, rules: AnswerRules) -> bool | None:
     given = read(answer)
     if given is None:
         return True if is_letter(right) and chooses(answer, right) else False if rules.evaluated else None
-    verdict = compare(right, given, rules)
+    verdict = compare_values(right, given, rules)
     if verdict is False and is_letter(right):
         verdict = chooses(answer, right)
     if verdict is False and is_list(right) and (TIGHT.fullmatch(gold) or TIGHT.fullmatch(answer)):
-        verdict = compare(read(part_numbers(gold)) or right, read(part_numbers(answer)) or given, rules)
+        verdict = compare_values(read(part_numbers(gold)) or right, read(part_numbers(answer)) or given, rules)
     if verdict is not False and rules.evaluated and is_open(given) and not is_open(right):
         return False
     return verdict
@@ -75,7 +75,7 @@ def chooses(answer: str, letter: Value) -> bool:
     return CHOICE.fullmatch(text) is not None and Symbol(find_letter(text) or "") == letter
 
 
-def find_letter(text: str, letters: str = LETTERS) -> str | None:
+def find_letter(text: str, letters: str = CHOICE_LETTERS) -> str | None:
     """Return the letter that a short text chooses, or None if it chooses no letter or several."""
     found = find_choice(spell(text).replace("*", ""), letters)
     return found and found[1]

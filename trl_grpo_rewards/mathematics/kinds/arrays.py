@@ -6,25 +6,15 @@ from dataclasses import dataclass
 from ..matching import Kind, Same, Verdict
 from ..reader import Reader
 from ..tokens import Unreadable
-from ..values import (
-    EMPTY_SET,
-    Number,
-    Operation,
-    Symbol,
-    Value,
-    find_names,
-    is_expression,
-    make_number,
-    operands_of,
-)
-from .lists import Collection, is_finite_set, is_tuple
+from ..values import EMPTY_SET, Number, Operation, Symbol, Value, find_names, is_expression, is_operation, make_number
+from .lists import Collection, find_places, is_finite_set, is_tuple
 from .quantities import Quantity
 
 
-FORMAL = {"\\cup", "\\cap", "\\setminus"}
+SET_OPERATIONS = {"\\cup", "\\cap", "\\setminus"}
 CHAINED = {"+", "*", "\\cup", "\\cap"}
-TRANSPOSES = {"T", "t", "\\top", "\\intercal", "tr"}
-MAX_PARTS = 5000
+TRANSPOSES = {*r"T t \top \intercal tr".split()}
+MAX_NODES = 5000
 MAX_EXPANDED = 4
 VECTOR_MARKS = ("\\vec", "\\overrightarrow")
 
@@ -36,17 +26,17 @@ class Matrix(Value):
     rows: tuple[tuple[Value, ...], ...]
 
 
-Rows = Sequence[Sequence[Value]]
+MatrixRows = Sequence[Sequence[Value]]
 
 
 # --- operations
-def combine(name: str, left: Value, right: Value) -> Value:
+def combine_values(name: str, left: Value, right: Value) -> Value:
     left, right = (value.product or value if isinstance(value, Quantity) else value for value in (left, right))
-    if name in FORMAL:
+    if name in SET_OPERATIONS:
         return chain(name, left, right)
     if name == "-" and isinstance(left, Symbol) and is_finite_set(right):
         return Operation("\\setminus", (left, right))
-    if any(isinstance(value, Matrix | Collection) for value in (left, right)):
+    if isinstance(left, Matrix | Collection) or isinstance(right, Matrix | Collection):
         return combine_arrays("*" if name == "\\times" else name, left, right)
     return combine_expressions(name, left, right)
 
@@ -56,15 +46,16 @@ def combine_expressions(name: str, left: Value, right: Value) -> Value:
         if not isinstance(operand, Number | Symbol | Operation) or operand == EMPTY_SET:
             raise Unreadable("an operation on what is no expression")
     if name == "-":
-        name, right = "+", negate(right)
+        return chain("+", left, negate(right))
     if name == "\\times":
         name = "cross" if has_vector(left) and has_vector(right) else "*"
     return chain(name, left, right)
 
 
 def chain(name: str, left: Value, right: Value) -> Operation:
-    first = operands_of(left, name) if name in CHAINED else ()
-    return Operation(name, (*(first or (left,)), right))
+    if name in CHAINED and is_operation(left, name):
+        return Operation(name, (*left.operands, right))
+    return Operation(name, (left, right))
 
 
 def has_vector(value: Value) -> bool:
@@ -73,13 +64,13 @@ def has_vector(value: Value) -> bool:
 
 def combine_arrays(name: str, left: Value, right: Value) -> Value:
     """Return the vector or matrix that a sum or a multiple of one is. Products and powers are not worked out."""
-    cells, others = list_cells(left), list_cells(right)
-    if cells and others and name in ("+", "-") and find_shape(left) == find_shape(right):
-        return change_cells(left, [combine(name, *pair) for pair in zip(cells, others, strict=True)])
-    if others and name == "*" and is_expression(left):
-        return change_cells(right, [combine("*", left, cell) for cell in others])
-    if cells and name in ("*", "/") and is_expression(right):
-        return change_cells(left, [combine(name, cell, right) for cell in cells])
+    if name in ("+", "-") and have_same_shape(left, right):
+        pairs = zip(list_cells(left), list_cells(right), strict=True)
+        return change_cells(left, [combine_values(name, *pair) for pair in pairs])
+    if name == "*" and is_expression(left) and list_cells(right):
+        return change_cells(right, [combine_values("*", left, cell) for cell in list_cells(right)])
+    if name in ("*", "/") and is_expression(right) and list_cells(left):
+        return change_cells(left, [combine_values(name, cell, right) for cell in list_cells(left)])
     if isinstance(left, Matrix) or isinstance(right, Matrix):
         return Operation(name, (left, right))
     raise Unreadable("an operation on lists")
@@ -87,11 +78,20 @@ def combine_arrays(name: str, left: Value, right: Value) -> Value:
 
 def list_cells(value: Value) -> tuple[Value, ...]:
     """Return the values in a matrix or a vector, or none of other values."""
-    return sum(value.rows, ()) if isinstance(value, Matrix) else value.items if is_tuple(value) else ()
+    if isinstance(value, Matrix):
+        return sum(value.rows, ())
+    return value.items if is_tuple(value) else ()
+
+
+def have_same_shape(one: Value, other: Value) -> bool:
+    """Whether two matrices, or vectors, have the same number of rows and of cells in each."""
+    return list_cells(one) != () and find_shape(one) == find_shape(other)
 
 
 def find_shape(value: Value) -> list[int]:
-    return [len(row) for row in value.rows] if isinstance(value, Matrix) else [len(list_cells(value))]
+    if isinstance(value, Matrix):
+        return [len(row) for row in value.rows]
+    return [len(list_cells(value))]
 
 
 def change_cells(value: Value, cells: Sequence[Value]) -> Value:
@@ -114,7 +114,7 @@ def negate(value: Value) -> Value:
     return Operation("-", (value,))
 
 
-def make_matrix(rows: Rows) -> Matrix:
+def make_matrix(rows: MatrixRows) -> Matrix:
     check_size([cell for row in rows for cell in row])
     return Matrix(tuple(map(tuple, rows)))
 
@@ -125,7 +125,7 @@ def check_size(values: Sequence[Value]) -> None:
     for node in nodes:
         if isinstance(node, Operation):
             nodes.extend(node.operands)
-        if len(nodes) > MAX_PARTS:
+        if len(nodes) > MAX_NODES:
             raise Unreadable("a matrix that is too large")
 
 
@@ -138,7 +138,7 @@ def transpose(value: Value) -> Value:
     raise Unreadable("a transpose of what is no vector")
 
 
-def find_determinant(rows: Rows) -> Value:
+def find_determinant(rows: MatrixRows) -> Value:
     if not 1 < len(rows) <= MAX_EXPANDED or any(len(row) != len(rows) for row in rows):
         raise Unreadable("no determinant that can be worked out")
     if len(rows) == 2:
@@ -146,7 +146,7 @@ def find_determinant(rows: Rows) -> Value:
     else:
         below = [[[*row[:place], *row[place + 1 :]] for row in rows[1:]] for place in range(len(rows))]
         minors = [*map(find_determinant, below)]
-    terms = [combine("*", cell, minor) for cell, minor in zip(rows[0], minors, strict=True)]
+    terms = [combine_values("*", cell, minor) for cell, minor in zip(rows[0], minors, strict=True)]
     value = Operation("+", tuple(negate(term) if place % 2 else term for place, term in enumerate(terms)))
     check_size([value])
     return value
@@ -155,58 +155,70 @@ def find_determinant(rows: Rows) -> Value:
 # --- reading
 def split_rows(reader: Reader, skips_empty: bool = False) -> list[list[tuple[int, int]]]:
     """Return the ranges of the cells of each row of the environment that starts here."""
-    start, end = reader.place + 1, reader.match[reader.place]
-    if reader.tokens[start - 1].text == "\\array" and reader.tokens[start].text == "{":
+    start = reader.place + 1
+    if reader.ahead(2) == ["\\array", "{"]:
         start = reader.match[start] + 1  # the alignment of the columns
-    rows: list[list[tuple[int, int]]] = []
-    cells: list[tuple[int, int]] = []
-    place = start
-    for here in [*reader.outermost(start, end), end]:
-        text = reader.tokens[here].text if here < end else "\\\\"
-        if text in ("&", "\\\\"):
-            if here > place:
-                cells.append((place, here))
-            elif text == "&" and not skips_empty:
-                raise Unreadable("an empty cell")
-            place = here + 1
-        if text == "\\\\" and cells:
-            rows.append(cells)
-            cells = []
-    return rows
+    rows = []
+    for row in split_range(reader, start, reader.match[reader.place], "\\\\"):
+        cells = split_range(reader, *row, "&")
+        if not skips_empty and any(first == end for first, end in cells[:-1]):
+            raise Unreadable("an empty cell")
+        rows.append([(first, end) for first, end in cells if first < end])
+    return [*filter(None, rows)]
+
+
+def split_range(reader: Reader, start: int, end: int, sign: str) -> list[tuple[int, int]]:
+    """Return the ranges between the places of a sign outside of brackets."""
+    places = find_places(reader, start, end, sign)
+    return [*zip([start, *(place + 1 for place in places)], [*places, end], strict=True)]
 
 
 def read_matrix(reader: Reader) -> Value:
     rows = [tuple(reader.statement(*cell) for cell in row) for row in split_rows(reader)]
     if not rows or len({len(row) for row in rows}) > 1:
         raise Unreadable("rows of different lengths")
-    return find_determinant(rows) if reader.tokens[reader.place].text == "\\vmatrix" else make_matrix(rows)
+    if reader.tokens[reader.place].text == "\\vmatrix":
+        return find_determinant(rows)
+    return make_matrix(rows)
 
 
 # --- comparison
-def as_matrix(value: Value, other: Matrix) -> Value:
+def as_matrix(value: Value, other: Value) -> Value:
     """Return a tuple of rows, or the name of an identity matrix, as a matrix if the other value is one of this size."""
+    if not isinstance(other, Matrix):
+        return value
     size = len(other.rows)
-    if isinstance(value, Symbol) and value.name in ("I", f"I_{size}", "E", f"E_{size}") and size == len(other.rows[0]):
+    if isinstance(value, Symbol) and value.name.removesuffix(f"_{size}") in ("I", "E") and size == len(other.rows[0]):
         return make_matrix([[make_number(row == column) for column in range(size)] for row in range(size)])
     if isinstance(value, Collection) and value.brackets in ("[]", "()"):
-        rows = [item.items for item in value.items if isinstance(item, Collection) and item.brackets == value.brackets]
-        if len(rows) == len(value.items) and len({*map(len, rows)}) == 1:
-            return make_matrix(rows)
+        return stack_rows(value)
     return value
 
 
+def stack_rows(value: Collection) -> Value:
+    """Return a tuple of tuples of the same kind and length as a matrix, or another tuple unchanged."""
+    rows = [item.items for item in value.items if isinstance(item, Collection) and item.brackets == value.brackets]
+    if len(rows) < len(value.items) or len({*map(len, rows)}) != 1:
+        return value
+    return make_matrix(rows)
+
+
 def as_vector(value: Value) -> Value:
-    is_vector = isinstance(value, Matrix) and 1 in (len(value.rows), len(value.rows[0]))
-    return Collection("<>", list_cells(value)) if is_vector else value
+    if isinstance(value, Matrix) and 1 in (len(value.rows), len(value.rows[0])):
+        return Collection("<>", list_cells(value))
+    return value
 
 
 def match_matrices(gold: Value, answer: Value, same: Same) -> Verdict:
-    one = as_matrix(gold, answer) if isinstance(answer, Matrix) else gold
-    other = as_matrix(answer, gold) if isinstance(gold, Matrix) else answer
+    one = as_matrix(gold, answer)
+    other = as_matrix(answer, gold)
     if isinstance(one, Matrix) and isinstance(other, Matrix):
         return find_shape(one) == find_shape(other) and same.in_order(list_cells(one), list_cells(other))
-    one, other = as_vector(one), as_vector(other)
-    return False if isinstance(one, Matrix) or isinstance(other, Matrix) else same(one, other)
+    one = as_vector(one)
+    other = as_vector(other)
+    if isinstance(one, Matrix) or isinstance(other, Matrix):
+        return False
+    return same(one, other)
 
 
 MATRICES = Kind(lambda value: isinstance(value, Matrix), match_matrices)

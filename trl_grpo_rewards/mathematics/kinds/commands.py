@@ -5,17 +5,30 @@ import re
 from ..functions import FUNCTIONS, OPERATORS, SPECIAL
 from ..reader import FACTOR, PRODUCT, SUM, Reader
 from ..tokens import Unreadable
-from ..values import MINUS_ONE, ONE, ZERO, Call, Operation, Symbol, Value, list_parts, make_name, substitute, walk
-from .arrays import Matrix, combine, find_determinant
+from ..values import (
+    MINUS_ONE,
+    ONE,
+    ZERO,
+    Call,
+    Operation,
+    Symbol,
+    Value,
+    is_operation,
+    make_name,
+    operands_of,
+    substitute,
+    walk,
+)
+from .arrays import Matrix, combine_values, find_determinant
 from .expressions import starts_factor
-from .lists import Collection
-from .names import CALLED
+from .lists import Collection, find_places, take_text
+from .names import FUNCTION_LETTERS
 from .quantities import DEGREES, Quantity
-from .relations import Relation
+from .relations import is_relation
 
 
 CALLED_IN_SQUARE_BRACKETS = {"P", "E", "\\mathbb{E}", "\\mathbb{P}"}
-MARKS = {"'", "''", "*"}
+NAME_MARKS = {"'", "''", "*"}
 INVERSE = ["^", "{", "-", "1", "}"]
 INVERTIBLE = {*"sin cos tan cot sec csc sinh cosh tanh coth".split()}
 OF_LISTS = {"gcd", "lcm", "max", "min"}
@@ -35,13 +48,13 @@ UNREAD = {*r"\oint \iint \iiint \lim".split()}
 
 # --- names
 def read_name(reader: Reader) -> Value:
-    reader.place += 1
-    return finish_name(reader, reader.tokens[reader.place - 1].text)
+    return finish_name(reader, take_text(reader))
 
 
-def read_call(reader: Reader) -> Value:
+def read_word_call(reader: Reader) -> Value:
     """Return the call of a function whose name is a word, such as `Area(x)`."""
-    if not reader.opens(1) or reader.tokens[reader.place + 1].spaced or reader.ahead(2)[1] == "{":
+    after = reader.peek(1)
+    if after is None or after.kind != "open" or after.spaced or after.text == "{":
         raise Unreadable("a word")
     return read_name(reader)
 
@@ -50,50 +63,83 @@ def finish_name(reader: Reader, base: str) -> Value:
     """Return a symbol with its subscript and primes, or a function with its arguments."""
     name = base + read_marks(reader, base)
     token = reader.peek()
-    if name in SPECIAL and token is not None and token.text == "(":
-        return Operation(SPECIAL[name], (reader.group(),))
-    is_function = base in CALLED or "'" in name or base.startswith("\\mathbb") or (len(base) > 1 and base.isalpha())
-    in_round = token is not None and token.text == "(" and is_function
-    in_square = token is not None and token.text == "[" and base in CALLED_IN_SQUARE_BRACKETS
-    if not in_round and not in_square:
+    if token is None or token.text not in ("(", "["):
         return Symbol(name)
-    start, end = reader.place + 1, reader.match[reader.place]
-    arguments = reader.attempt(lambda reader: reader.group())
+    if token.text == "(" and name in SPECIAL:
+        return Operation(SPECIAL[name], (reader.group(),))
+    if not is_called(base, name, token.text):
+        return Symbol(name)
+    start = reader.place + 1
+    end = reader.match[reader.place]
+    arguments = reader.attempt(Reader.group) or Symbol(" ".join(reader.texts(start, end)))
     reader.place = end + 1
-    if arguments is None:
-        arguments = Symbol(" ".join(reader.texts(start, end)))
-    items = arguments.items if isinstance(arguments, Collection) else (arguments,)
-    return Call(name, items)
+    return Call(name, arguments.items if isinstance(arguments, Collection) else (arguments,))
+
+
+def is_called(base: str, name: str, bracket: str) -> bool:
+    """Whether a bracket after a name holds the arguments of a function, and no factor."""
+    if bracket == "[":
+        return base in CALLED_IN_SQUARE_BRACKETS
+    if base in FUNCTION_LETTERS or base.startswith("\\mathbb"):
+        return True
+    return "'" in name or (len(base) > 1 and base.isalpha())
 
 
 def read_marks(reader: Reader, base: str) -> str:
-    """Return the subscripts, the primes and other marks after a name, and the `^{-1}` of a function. `x1` is `x_1`."""
-    marks, token = "", reader.peek()
-    is_name = len(base) == 1 and base not in ("e", "i") and not starts_power(reader, base)
-    if is_name and token is not None and token.text.isdecimal() and not token.spaced:
-        reader.place += 1
-        marks = f"_{token.text}"
-    while (token := reader.peek()) is not None:
-        texts = reader.ahead(6)
-        exponent = texts[2] if texts[1] == "{" else texts[1]
-        if token.text == "^" and (base.startswith("\\mathbb") or exponent in MARKS):
-            reader.place += 1
-            marks += ("^" if base.startswith("\\mathbb") else "") + "".join(reader.spelling())
-        elif token.text == "_":
-            reader.place += 1
-            if (index := reader.peek()) and re.fullmatch(r"\d[1-9]\d*", index.text) and starts_power(reader, ""):
-                reader.argument()
-                return f"{marks}_{index.text[0]}"  # x_12^n
-            marks += "_" + "".join(reader.spelling()).lstrip("\\")
-        elif token.text in ("'", "''"):
-            reader.place += 1
-            marks += token.text
-        elif base in CALLED and texts[:5] == INVERSE and reader.opens(5):
-            reader.place += 5
-            marks += "^{-1}"
-        else:
-            break
+    """Return the subscripts, the primes and other marks after a name, and the `^{-1}` of a function."""
+    marks = read_digits(reader, base)
+    while mark := read_mark(reader, base):
+        marks += mark
     return marks
+
+
+def read_digits(reader: Reader, base: str) -> str:
+    """Return the subscript that digits after a letter are: `x1` is `x_1`."""
+    token = reader.peek()
+    if token is None or token.spaced or not token.text.isdecimal():
+        return ""
+    if len(base) > 1 or base in ("e", "i") or starts_power(reader, base):
+        return ""
+    reader.place += 1
+    return f"_{token.text}"
+
+
+def read_mark(reader: Reader, base: str) -> str:
+    token = reader.peek()
+    if token is None:
+        return ""
+    if token.text == "^":
+        return read_upper_mark(reader, base)
+    if token.text == "_":
+        return read_subscript(reader)
+    if token.text not in ("'", "''"):
+        return ""
+    reader.place += 1
+    return token.text
+
+
+def read_upper_mark(reader: Reader, base: str) -> str:
+    r"""Return what is no power: the sign of `\mathbb{R}^+`, a prime, a star, or the `^{-1}` of a function."""
+    if base.startswith("\\mathbb"):
+        reader.place += 1
+        return "^" + "".join(reader.spelling())
+    texts = reader.ahead(5)
+    if texts[1 + (texts[1] == "{")] in NAME_MARKS:
+        reader.place += 1
+        return "".join(reader.spelling())
+    if base not in FUNCTION_LETTERS or texts != INVERSE or not reader.opens(5):
+        return ""
+    reader.place += 5
+    return "^{-1}"
+
+
+def read_subscript(reader: Reader) -> str:
+    reader.place += 1
+    index = reader.peek()
+    if index and re.fullmatch(r"\d[1-9]\d*", index.text) and starts_power(reader, ""):  # x_12^n
+        reader.argument()
+        return f"_{index.text[0]}"
+    return "_" + "".join(reader.spelling()).lstrip("\\")
 
 
 def starts_power(reader: Reader, name: str) -> bool:
@@ -108,8 +154,7 @@ def starts_power(reader: Reader, name: str) -> bool:
 # --- commands
 def read_command(reader: Reader) -> Value:
     """Return what a command without an entry of its own is: a function, an operator, or a name."""
-    command = reader.tokens[reader.place].text
-    reader.place += 1
+    command = take_text(reader)
     name = command[1:]
     if command in UNREAD:
         raise Unreadable(command)
@@ -125,22 +170,25 @@ def read_command(reader: Reader) -> Value:
 def read_fraction(reader: Reader) -> Value:
     reader.place += 1
     above = reader.argument()
-    return read_derivative(reader, combine("/", above, reader.argument()))
+    return read_derivative(reader, combine_values("/", above, reader.argument()))
 
 
 def read_derivative(reader: Reader, fraction: Value) -> Value:
     r"""Return the derivative of the product after `\frac{d}{dx}`, or the fraction if it is none."""
-    d, variable = Symbol("d"), list_parts(fraction)[-1:]
-    names = variable[0].operands if variable and isinstance(variable[0], Operation) else ()
-    if len(names) != 2 or fraction != Operation("/", (d, Operation("*", (d, names[1])))):
+    parts = operands_of(fraction, "/")
+    factors = operands_of(parts[1], "*") if parts else ()
+    if len(factors) != 2 or not parts[0] == factors[0] == Symbol("d"):
         return fraction
+    variable = factors[1]
 
     def read_body(reader: Reader) -> Value | None:
         body = reader.read(SUM + 1)
-        return body if names[1] in walk(body) else None
+        return body if variable in walk(body) else None
 
     body = reader.attempt(read_body)
-    return fraction if body is None else Operation("derivative", (names[1], body))
+    if body is None:
+        return fraction
+    return Operation("derivative", (variable, body))
 
 
 def read_binomial(reader: Reader) -> Value:
@@ -159,8 +207,7 @@ def read_root(reader: Reader) -> Value:
 
 def read_accent(reader: Reader) -> Value:
     r"""Return a name with an accent or in a font, such as `\vec{v}` or `\mathbb{R}`, a complex conjugate or zero."""
-    command = reader.tokens[reader.place].text
-    reader.place += 1
+    command = take_text(reader)
     if command in ("\\overline", "\\bar") and encloses_complex(reader):
         return Operation("conjugate", (reader.group(),))
     spelling = reader.spelling()
@@ -192,74 +239,82 @@ def read_integral(reader: Reader) -> Value:
     r"""Return an integral such as `\int_0^1 x^2 \, dx`, with which nothing is computed here."""
     reader.place += 1
     bounds = read_bounds(reader)
-    ends = [here for here in reader.outermost(reader.place, reader.end - 1) if reader.tokens[here].text == "d"]
-    if len(bounds) < 2 or not ends or reader.tokens[ends[0] + 1].kind != "letter" or ends[0] == reader.place:
+    start = reader.place
+    end = next(iter(find_places(reader, start, reader.end - 1, "d")), start)
+    if len(bounds) < 2 or end == start or reader.tokens[end + 1].kind != "letter":
         raise Unreadable("an integral without bounds")
-    body = reader.within(reader.place, ends[0], lambda reader: reader.read(PRODUCT - 10))
-    reader.place = ends[0] + 2
-    return Operation("int", (Symbol(reader.tokens[ends[0] + 1].text), bounds["_"], bounds["^"], body))
+    body = reader.within(start, end, lambda reader: reader.read(PRODUCT - 10))
+    reader.place = end + 2
+    return Operation("int", (Symbol(reader.tokens[end + 1].text), bounds["_"], bounds["^"], body))
 
 
 def read_series(reader: Reader) -> Value:
     r"""Return a sum or product such as `\sum_{k=1}^{n} k^2`."""
-    name = reader.tokens[reader.place].text[1:]
-    reader.place += 1
+    name = take_text(reader)[1:]
     bounds = read_bounds(reader)
     start = bounds.get("_")
-    if not isinstance(start, Relation) or start.signs != ("=",) or "^" not in bounds:
+    if start is None or not is_relation(start, "=") or "^" not in bounds:
         raise Unreadable("a series without bounds")
     index, first = start.sides
     body = reader.read(PRODUCT)
     if not isinstance(index, Symbol):
         return Operation(name, (index, first, bounds["^"], body))
-    levels = [
-        int(node.name.removeprefix(BOUND))
-        for node in walk(body)
-        if isinstance(node, Symbol) and node.name.startswith(BOUND)
-    ]
-    bound = Symbol(f"{BOUND}{max(levels, default=0) + 1}")
+    inside = [node.name for node in walk(body) if isinstance(node, Symbol) and node.name.startswith(BOUND)]
+    level = 1 + max((int(name.removeprefix(BOUND)) for name in inside), default=0)
+    bound = Symbol(f"{BOUND}{level}")
     return Operation(name, (bound, first, bounds["^"], rename_index(body, index.name, bound)))
 
 
 def rename_index(body: Value, index: str, bound: Symbol) -> Value:
     """Return the body of a series with another name for its index, also in subscripts: `a_k` and `a_j` are the same there."""
     word = re.compile(rf"(?<![A-Za-z\\]){re.escape(index)}(?![A-Za-z])")
-    names = {node.name for node in walk(body) if isinstance(node, Symbol) and "_" in node.name}
-    inside = {
-        name: Symbol("_".join([base, word.sub(bound.name, rest)]))
-        for name in names
-        for base, _, rest in [name.partition("_")]
-    }
-    return substitute(body, {**inside, index: bound})
+    names: dict[str, Value] = {}
+    for node in walk(body):
+        if isinstance(node, Symbol) and "_" in node.name:
+            base, subscript = node.name.split("_", 1)
+            names[node.name] = Symbol(f"{base}_{word.sub(bound.name, subscript)}")
+    return substitute(body, {**names, index: bound})
 
 
 def read_function(reader: Reader, name: str) -> Value:
     bounds = read_bounds(reader)
-    base, power = bounds.get("_"), bounds.get("^")
+    power = bounds.get("^")
     argument = read_function_argument(reader)
-    if any(isinstance(node, Operation) and node.name == "degree" for node in walk(argument)):
+    if any(is_operation(node, "degree") for node in walk(argument)):
         argument = Operation("radians", (argument,))
     if power in (MINUS_ONE, Operation("-", (ONE,))) and name in INVERTIBLE:
-        name, power = f"arc{name}", None
-    call = Operation(name, (argument,)) if base is None else Operation("log", (argument, base))
-    return call if power is None else Operation("^", (call, power))
+        name = f"arc{name}"
+        power = None
+    call = Operation(name, (argument,))
+    if "_" in bounds:
+        call = Operation("log", (argument, bounds["_"]))
+    if power is None:
+        return call
+    return Operation("^", (call, power))
 
 
 def read_function_argument(reader: Reader) -> Value:
     """Return what a function is applied to: brackets, or the factors up to a bracket or the next function."""
     if reader.opens(0):
         argument = reader.group()
-        in_degrees = isinstance(argument, Quantity) and argument.unit == DEGREES
-        return Operation("degree", (argument.value,)) if in_degrees and isinstance(argument, Quantity) else argument
+        if isinstance(argument, Quantity) and argument.unit == DEGREES:
+            return Operation("degree", (argument.value,))
+        return argument
     argument = reader.read(FACTOR)
-    while (token := reader.peek()) is not None and starts_factor(reader, reader.place):
-        is_next = token.text[1:] in FUNCTIONS or token.text in ("(", "[")
-        if is_next or token.text not in reader.grammar.prefixes and f"<{token.kind}>" not in reader.grammar.prefixes:
-            break
-        if token.kind == "number" and reader.is_literal():
-            break
-        argument = combine("*", argument, reader.read(FACTOR))
+    while continues_argument(reader):
+        argument = combine_values("*", argument, reader.read(FACTOR))
     return argument
+
+
+def continues_argument(reader: Reader) -> bool:
+    token = reader.peek()
+    if token is None or not starts_factor(reader, reader.place):
+        return False
+    if token.text in ("(", "[") or token.text[1:] in FUNCTIONS:
+        return False
+    if reader.grammar.prefixes.keys().isdisjoint((token.text, f"<{token.kind}>")):
+        return False
+    return token.kind != "number" or not reader.is_literal()
 
 
 def read_operator(reader: Reader, name: str) -> Value:
@@ -268,15 +323,18 @@ def read_operator(reader: Reader, name: str) -> Value:
     while reader.ahead(1)[0] in ("_", "^"):
         reader.place += 1
         reader.spelling()
-    token = reader.peek()
-    if name in OF_LISTS and start == reader.place and token is not None and token.text in ("(", "\\{"):
+    if name in OF_LISTS and start == reader.place and reader.ahead(1)[0] in ("(", "\\{"):
         items = reader.group()
         if isinstance(items, Collection):
             return Operation(name, items.items)
-    elif token is not None and token.text not in ("+", "-") and starts_factor(reader, reader.place):
+    elif reader.ahead(1)[0] not in ("", "+", "-") and starts_factor(reader, reader.place):
         value = reader.read(FACTOR)
         if name == "det" and isinstance(value, Matrix):
             return find_determinant(value.rows)
-        while (token := reader.peek()) is not None and token.kind == "letter":
-            reader.read(FACTOR)
+        skip_letters(reader)
     return make_name([name, *reader.texts(start, reader.place)])
+
+
+def skip_letters(reader: Reader) -> None:
+    while (token := reader.peek()) is not None and token.kind == "letter":
+        reader.read(FACTOR)

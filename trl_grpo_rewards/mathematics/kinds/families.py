@@ -4,21 +4,32 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import repeat
 
 from ..evaluation import are_close, evaluate
 from ..functions import CONTEXT, Numeric, Undefined
 from ..matching import Kind, Same, Verdict
 from ..reader import Reader
 from ..tokens import Token
-from ..values import Operation, Symbol, Value, find_symbols, is_expression, list_parts, make_number, substitute
-from .lists import Collection, is_list, list_items
+from ..values import (
+    Operation,
+    Symbol,
+    Value,
+    find_symbols,
+    is_expression,
+    is_operation,
+    list_parts,
+    make_number,
+    substitute,
+)
+from .lists import Collection, is_list, items_of
 
 
 LOWEST = {"N": 0, "N+": 1}
 DOMAINS = {  # the domain that each name of a set of numbers is, without its font, its braces and `^` or `_`
-    **{"Z": "Z", "R": "R"},
-    **dict.fromkeys(("N", "N0", "Z\\ge0"), "N"),
-    **dict.fromkeys(("N+", "N*", "Z+", "Z>0"), "N+"),
+    **{name: name for name in "ZR"},
+    **dict.fromkeys(r"N N0 Z\ge0".split(), "N"),
+    **dict.fromkeys("N+ N* Z+ Z>0".split(), "N+"),
 }
 
 IN_WORDS = {
@@ -27,7 +38,7 @@ IN_WORDS = {
 AROUND = {*"(){}^_$.,", "\\mathbb"}  # signs of a condition that mean nothing
 MAX_CONDITION = 24
 MAX_SHIFT = 10**6
-MAX_PARTS = 24  # largest number of families into which families with different steps are split, to have one step
+MAX_FAMILIES = 24  # largest number of families into which families with different steps are split, to have one step
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +64,35 @@ def find_condition(tokens: list[Token]) -> tuple[str, str] | None:
     if not any(token.kind == "letter" for token in tokens):  # as in most lists
         return None
     tokens = [token for token in tokens if token.text not in AROUND]
-    texts = [token.text for token in tokens]
-    if texts[1:2] == ["\\in"] or texts[2:3] == ["\\in"]:
-        texts = texts[-len(texts) + (texts[1] != "\\in") :]  # for k in Z
-        domain = DOMAINS.get("".join(texts[2:]))
-        return (texts[0], domain) if domain and tokens[-len(texts)].kind == "letter" else None
+    texts = [token.text for token in tokens[:3]]
+    if "\\in" in texts[1:]:  # k in Z, for k in Z
+        return find_membership(tokens[texts.index("\\in", 1) - 1 :])
+    return find_condition_in_words(tokens)
+
+
+def find_membership(tokens: list[Token]) -> tuple[str, str] | None:
+    domain = DOMAINS.get("".join(token.text for token in tokens[2:]))
+    if domain is None or tokens[0].kind != "letter":
+        return None
+    return tokens[0].text, domain
+
+
+def find_condition_in_words(tokens: list[Token]) -> tuple[str, str] | None:
     letters = [token.text for token in tokens if token.kind == "letter"]
     letters = [letter for letter in letters if letter != "a"] or letters
-    words = {text.casefold() for text in texts} - {text.casefold() for text in letters}
-    if len(letters) != 1 or not words <= IN_WORDS or not words & {"integer", "integers", "natural"}:
+    words = {token.text.casefold() for token in tokens} - {letter.casefold() for letter in letters}
+    if len(letters) != 1 or not words <= IN_WORDS:
         return None
-    return letters[0], "N+" if "positive" in words else "N" if words & {"natural", "nonnegative"} else "Z"
+    domain = find_domain_in_words(words)
+    return None if domain is None else (letters[0], domain)
+
+
+def find_domain_in_words(words: set[str]) -> str | None:
+    if words.isdisjoint(("integer", "integers", "natural")):
+        return None
+    if "positive" in words:
+        return "N+"
+    return "Z" if words.isdisjoint(("natural", "nonnegative")) else "N"
 
 
 def states_condition(reader: Reader, place: int) -> bool:
@@ -75,20 +104,28 @@ def list_condition(reader: Reader, place: int) -> list[Token]:
     """Return the tokens of the condition that a comma, brackets or a word begin, or none if they are too many for one."""
     token = reader.tokens[place]
     end = reader.match[place] if token.text == "(" else reader.end
-    return reader.tokens[place + (token.kind != "word") : end] if end - place < MAX_CONDITION else []
+    if end - place >= MAX_CONDITION:
+        return []
+    if token.kind != "word":
+        place += 1
+    return reader.tokens[place:end]
 
 
 def attach_condition(reader: Reader, value: Value) -> Value:
     place = reader.place
-    found = find_condition(list_condition(reader, place))
-    assert found is not None
-    reader.place = reader.match[place] + 1 if reader.tokens[place].text == "(" else reader.end
-    return make_family(value, *found)
+    condition = find_condition(list_condition(reader, place))
+    assert condition is not None
+    reader.place = reader.end
+    if reader.tokens[place].text == "(":
+        reader.place = reader.match[place] + 1
+    return make_family(value, *condition)
 
 
 def make_family(value: Value, index: str, domain: str) -> Value:
     """Return a family, or the value itself if it does not depend on the index."""
-    return Family(value, index, domain) if index in find_all_symbols(value) else value
+    if index in find_all_symbols(value):
+        return Family(value, index, domain)
+    return value
 
 
 def find_all_symbols(value: Value) -> set[str]:
@@ -99,10 +136,10 @@ def find_all_symbols(value: Value) -> set[str]:
 
 # --- classes of integers
 def read_modulus(reader: Reader, value: Value) -> Value:
-    place, closing = reader.place, reader.match[reader.place]
+    place = reader.place
     if reader.tokens[place].text == "(":
-        modulus = reader.statement(place + 2, closing)
-        reader.place = closing + 1
+        modulus = reader.statement(place + 2, reader.match[place])
+        reader.place = reader.match[place] + 1
     else:
         reader.place += 1
         modulus = reader.argument(whole_numbers=True)
@@ -112,99 +149,133 @@ def read_modulus(reader: Reader, value: Value) -> Value:
 # --- comparison
 def as_family(value: Value, other: Value) -> Value:
     """Return a class of integers as a family, and also an expression that may be one without its condition."""
-    if isinstance(value, Operation) and value.name == "mod" and isinstance(other, Residue):
+    if is_operation(value, "mod") and isinstance(other, Residue):
         value = Residue(*value.operands)
     if isinstance(value, Residue):
         return Family(Operation("+", (value.value, Operation("*", (value.modulus, Symbol("k"))))), "k", "Z")
-    if not isinstance(other, Family | Residue) or not (is_expression(value) or isinstance(value, Collection)):
-        return value
-    own = find_all_symbols(other.value) - ({other.index} if isinstance(other, Family) else set())
-    free = find_all_symbols(value) - own
+    if isinstance(other, Family | Residue) and (is_expression(value) or isinstance(value, Collection)):
+        return add_condition(value, other)
+    return value
+
+
+def add_condition(value: Value, other: Family | Residue) -> Value:
+    """Return a value with the condition of a family if it has one name more than the family, of one letter."""
+    names = find_all_symbols(other.value)
+    domain = "Z"
+    if isinstance(other, Family):
+        names.discard(other.index)
+        domain = other.domain
+    free = find_all_symbols(value) - names
     if len(free) != 1 or len(index := free.pop()) != 1:
         return value
-    return Family(value, index, other.domain if isinstance(other, Family) else "Z")
+    return Family(value, index, domain)
 
 
 def match_families(gold: Value, answer: Value, same: Same) -> Verdict:
     """Compare families by their values: the index may have another name, another start and the other direction."""
-    one, other = as_family(gold, answer), as_family(answer, gold)
-    mine, its = list_families(one, other), list_families(other, one)
-    if not mine or not its:
+    one = as_family(gold, answer)
+    other = as_family(answer, gold)
+    families = list_families(one, other)
+    its_families = list_families(other, one)
+    if not families or not its_families:
         return same(*(value.value if isinstance(value, Family) else value for value in (one, other)))
-    if {family.domain for family in mine + its} == {"Z"}:
-        mine, its = (drop_equal(families, same) for families in widen_steps(mine, its))
-    if len(mine) > 1 or len(its) > 1:
-        return same.in_any_order(mine, its)
-    return match_one_family(mine[0], its[0], same)
+    if {family.domain for family in families + its_families} == {"Z"}:
+        widened = widen_steps(families, its_families)
+        families, its_families = (drop_equal(parts, same) for parts in widened)
+    if len(families) > 1 or len(its_families) > 1:
+        return same.in_any_order(families, its_families)
+    return match_one_family(families[0], its_families[0], same)
 
 
 def list_families(value: Value, other: Value) -> list[Family]:
     """Return the families that a value consists of, or an empty list if a part of it is none."""
     if isinstance(value, Family):
-        return [replace(value, value=item) for item in list_items(value.value)]
-    parts = [as_family(item, other) for item in list_items(value)] if is_list(value) else []
+        return [replace(value, value=item) for item in items_of(value.value)]
+    if not is_list(value):
+        return []
+    parts = [as_family(item, other) for item in value.items]
     families = [part for part in parts if isinstance(part, Family)]
     return families if len(families) == len(parts) else []
 
 
-def widen_steps(mine: list[Family], its: list[Family]) -> tuple[list[Family], list[Family]]:
+def widen_steps(families: list[Family], its_families: list[Family]) -> tuple[list[Family], list[Family]]:
     """Return families of all integers with one step: `k` is `2k` and `2k + 1` if the step on the other side is 2."""
-    firsts = [next(iter(list_expressions(family)), family.value) for family in mine + its]
-    steps = [find_line(first, family.index)[1] for first, family in zip(firsts, mine + its, strict=True)]
+    steps = [*map(find_step, families + its_families)]
     if not all(steps):
-        return mine, its
-    ratios = [Fraction(str(abs(step / steps[0]))).limit_denominator(MAX_PARTS) for step in steps]
-    if not all(
-        ratio and are_close(abs(step), abs(steps[0]) * ratio) for step, ratio in zip(steps, ratios, strict=True)
-    ):
-        return mine, its
+        return families, its_families
+    ratios = [Fraction(str(abs(step / steps[0]))).limit_denominator(MAX_FAMILIES) for step in steps]
+    if not all(map(is_multiple, steps, ratios, repeat(steps[0]))):
+        return families, its_families
     widest = math.lcm(*(ratio.numerator for ratio in ratios))
     counts = [int(widest / ratio) for ratio in ratios]
-    if sum(counts) > MAX_PARTS:
-        return mine, its
-    return split_steps(mine, counts[: len(mine)]), split_steps(its, counts[len(mine) :])
+    if sum(counts) > MAX_FAMILIES:
+        return families, its_families
+    place = len(families)
+    return split_steps(families, counts[:place]), split_steps(its_families, counts[place:])
+
+
+def find_step(family: Family) -> Numeric:
+    expression = next(iter(list_expressions(family)), family.value)
+    return find_line(expression, family.index)[1]
+
+
+def is_multiple(step: Numeric, ratio: Fraction, other: Numeric) -> bool:
+    return ratio != 0 and are_close(abs(step), abs(other) * ratio)
 
 
 def split_steps(families: list[Family], counts: list[int]) -> list[Family]:
     parts: list[Family] = []
     for family, count in zip(families, counts, strict=True):
+        if count == 1:
+            parts.append(family)
+            continue
         wide = Operation("*", (make_number(count), Symbol(family.index)))
-        moved = [Operation("+", (wide, make_number(first))) for first in range(count)] if count > 1 else []
-        parts += [replace(family, value=substitute(family.value, {family.index: one})) for one in moved] or [family]
+        for first in range(count):
+            moved = Operation("+", (wide, make_number(first)))
+            parts.append(replace(family, value=substitute(family.value, {family.index: moved})))
     return parts
 
 
 def drop_equal(families: list[Family], same: Same) -> list[Family]:
     different: list[Family] = []
     for family in families:
-        if len(different) > MAX_PARTS or not any(match_one_family(one, family, same) for one in different):
+        if len(different) > MAX_FAMILIES or not any(match_one_family(before, family, same) for before in different):
             different.append(family)
     return different
 
 
-def match_one_family(one: Family, other: Family, same: Same) -> Verdict:
-    lowest = LOWEST.get(one.domain), LOWEST.get(other.domain)
-    if one.domain != other.domain and None in lowest:
+def match_one_family(one: Family, other: Family, same: Same) -> bool | None:
+    start = LOWEST.get(one.domain)
+    its_start = LOWEST.get(other.domain)
+    if one.domain != other.domain and None in (start, its_start):
         return False
     for sign, shift in ((1, 0), *find_moves(one, other)):
-        if lowest[0] is not None and lowest[1] is not None and (sign, shift) != (1, lowest[1] - lowest[0]):
+        if start is not None and its_start is not None and (sign, shift) != (1, its_start - start):
             continue
-        index = Symbol(one.index) if sign == 1 else Operation("-", (Symbol(one.index),))
-        moved = Operation("+", (index, make_number(shift))) if shift else index
-        verdict = same(one.value, substitute(other.value, {other.index: moved}))
+        verdict = same(one.value, substitute(other.value, {other.index: move_index(one.index, sign, shift)}))
         if verdict is not False:
             return verdict
     return False
 
 
+def move_index(index: str, sign: int, shift: int) -> Value:
+    moved: Value = Symbol(index)
+    if sign < 0:
+        moved = Operation("-", (moved,))
+    if shift:
+        moved = Operation("+", (moved, make_number(shift)))
+    return moved
+
+
 def find_moves(one: Family, other: Family) -> Iterator[tuple[int, int]]:
     """Yield the sign and the shift of the index by which the first linear expressions of two families are the same."""
-    for mine, its in zip(list_expressions(one), list_expressions(other), strict=False):
-        first, step = find_line(mine, one.index)
-        its_first, its_step = find_line(its, other.index)
+    for expression, its_expression in zip(list_expressions(one), list_expressions(other), strict=False):
+        first, step = find_line(expression, one.index)
+        its_first, its_step = find_line(its_expression, other.index)
         if None in (first, step, its_first, its_step) or its_step == 0:
             continue
-        sign, shift = CONTEXT.nint(step / its_step), CONTEXT.nint((first - its_first) / its_step)
+        sign = CONTEXT.nint(step / its_step)
+        shift = CONTEXT.nint((first - its_first) / its_step)
         if sign in (1, -1) and abs(shift) < MAX_SHIFT:
             yield int(sign), int(shift)
             return

@@ -1,13 +1,15 @@
 """Several values: lists, tuples, vectors and finite sets."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Literal, TypeGuard
 
 from ..matching import Kind, Same, Verdict, conjoin
 from ..reader import LIST, NEGATION, UNIT, Reader, parse_number
-from ..tokens import NUMBERS, Unreadable
+from ..tokens import NUMBERS, Token, Unreadable
 from ..units import PARTS, find_unit
 from ..values import (
     EMPTY_SET,
@@ -25,19 +27,20 @@ from ..values import (
     is_operation,
     list_parts,
     make_number,
+    operands_of,
     substitute,
 )
 from .quantities import Quantity
 
 
 JOINERS: dict[str, Literal["and", "or"]] = {"and": "and", "or": "or", "\\land": "and", "\\lor": "or"}
-AFTER_JOINERS = {"more", "less", "fewer", "greater", "so"}
+AFTER_JOINERS = {"", "more", "less", "fewer", "greater", "so"}
 MAX_DOTS = 100
-SIGNED = re.compile(r" ?-number(?: -number)+")  # numbers with signs of their own, where `3 -4` is a difference
+DECIMAL = re.compile(r"\d+,\d+")
 INDIAN = re.compile(r"\d{1,2}(?:,\d\d)+,\d{3}")
-NUMBERINGS = (("i", "ii", "iii", "iv", "v"), ("1", "2", "3", "4", "5"), ("a", "b", "c", "d", "e"))
-LETTERS = "ABCDEFGHIJ"
-VECTORS = (("\\mathbf{i}", "\\mathbf{j}", "\\mathbf{k}"), ("i", "j", "k"), ("\\hat{x}", "\\hat{y}", "\\hat{z}"))
+NUMBERINGS = ("i ii iii iv v".split(), [*"12345"], [*"abcde"])
+CHOICE_LETTERS = "ABCDEFGHIJ"
+VECTORS = [names.split() for names in (r"\mathbf{i} \mathbf{j} \mathbf{k}", "i j k", r"\hat{x} \hat{y} \hat{z}")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ def is_finite_set(value: Value) -> TypeGuard[Collection]:
     return isinstance(value, Collection) and value.brackets == "{}"
 
 
-def list_items(value: Value) -> tuple[Value, ...]:
+def items_of(value: Value) -> tuple[Value, ...]:
     """Return the items of a list without brackets, or the value itself."""
     return value.items if is_list(value) else (value,)
 
@@ -72,6 +75,21 @@ def is_tuple(value: Value) -> TypeGuard[Collection]:
 
 
 # --- reading
+def text_at(reader: Reader, place: int) -> str:
+    return reader.tokens[place].text if place < reader.end else ""
+
+
+def take_text(reader: Reader) -> str:
+    """Return the text of the token that starts here, and go on behind it."""
+    reader.place += 1
+    return reader.tokens[reader.place - 1].text
+
+
+def find_places(reader: Reader, start: int, end: int, *signs: str) -> list[int]:
+    """Return the places outside of brackets that have one of these signs."""
+    return [place for place in reader.outermost(start, end) if reader.tokens[place].text in signs]
+
+
 def is_separator(reader: Reader, place: int) -> bool:
     """Whether a comma, a semicolon, `and` or `or` separates two items."""
     token = reader.tokens[place]
@@ -85,11 +103,13 @@ def is_separator(reader: Reader, place: int) -> bool:
 
 def joins_nouns(reader: Reader, place: int) -> bool:
     """Whether an `and` is between two nouns after a number, as in `5 boys and girls`."""
-    tokens, start, end = reader.tokens, reader.start, reader.end
-    if place + 1 >= end or not tokens[place - 1].kind == tokens[place + 1].kind == "word":
+    tokens = reader.tokens
+    if place + 1 >= reader.end or not tokens[place - 1].kind == tokens[place + 1].kind == "word":
         return False
-    numbers = [here for here in range(start, end) if tokens[here].kind in NUMBERS]
-    return bool(numbers) and numbers[-1] < place and not {",", ";", "or"} & {*reader.texts(start, end)}
+    numbers = [here for here in range(reader.start, reader.end) if tokens[here].kind in NUMBERS]
+    if not numbers or numbers[-1] > place:
+        return False
+    return {",", ";", "or"}.isdisjoint(reader.texts(reader.start, reader.end))
 
 
 def joins_parts(reader: Reader, place: int) -> bool:
@@ -101,41 +121,60 @@ def joins_parts(reader: Reader, place: int) -> bool:
 
 
 def read_list(reader: Reader, first: Value) -> Value:
-    items = [*list_items(first)]
+    items = [*items_of(first)]
     word: Literal["", "and", "or"] = ""
-    while reader.place < reader.end:
-        infix = next(reader.find_infixes(reader.place), None)
-        if infix is None or infix.build is not read_list:
-            break
-        joiner = JOINERS.get(reader.tokens[reader.place].text.casefold())
+    while is_at_separator(reader):
+        joiner = JOINERS.get(take_text(reader).casefold())
         word = joiner or word
-        reader.place += 1
-        after = reader.peek()
-        if joiner and (after is None or after.text in AFTER_JOINERS):
+        if joiner and reader.ahead(1)[0] in AFTER_JOINERS:
             raise Unreadable("a word that changes the value")
-        if after is not None and reader.find_end(LIST) > reader.place:
-            items.extend(list_items(reader.grammar.item(reader)))
-    return items[0] if len(items) == 1 else Collection("", tuple(fill_dots(items)), word, find_decimal_comma(reader))
+        if reader.place < reader.end and reader.find_end(LIST) > reader.place:
+            items.extend(items_of(reader.grammar.item(reader)))
+    if len(items) == 1:
+        return items[0]
+    return Collection("", tuple(fill_dots(items)), word, find_decimal_comma(reader))
+
+
+def is_at_separator(reader: Reader) -> bool:
+    if reader.place == reader.end:
+        return False
+    infix = next(reader.find_infixes(reader.place), None)
+    return infix is not None and infix.build is read_list
 
 
 def starts_row(reader: Reader, place: int) -> bool:
     """Whether a number follows a number or an angle without a sign. A mixed number or an angle in minutes is one value."""
-    tokens, after = reader.tokens, reader.tokens[place + 1].text if place + 1 < reader.end else ""
+    tokens = reader.tokens
     if tokens[place].text == "-":
-        own = tokens[reader.start : reader.end] if place == reader.start + 2 else []
-        kinds = ["-" if one.text == "-" else one.kind for one in own]
-        return bool(SIGNED.fullmatch("".join(" " * one.spaced + kind for one, kind in zip(own, kinds, strict=True))))
-    if place == reader.start or tokens[place].kind not in NUMBERS or after == "'":
+        return place == reader.start + 2 and is_row_of_signed(tokens[reader.start : reader.end])
+    if tokens[place].kind not in NUMBERS or place == reader.start:
+        return False
+    after = text_at(reader, place + 1)
+    if after == "'":
         return False
     if tokens[place - 1].text == "\\circ":
         return True
-    is_argument = place > 1 and tokens[place - 2].text in ("_", "^", "\\frac", "\\binom")
-    is_fraction = after == "/" and tokens[place].text.isdecimal()
-    return tokens[place - 1].kind in NUMBERS and not is_argument and not is_fraction
+    if place > 1 and tokens[place - 2].text in ("_", "^", "\\frac", "\\binom"):
+        return False  # the last number is an argument
+    if after == "/" and tokens[place].text.isdecimal():
+        return False
+    return tokens[place - 1].kind in NUMBERS
+
+
+def is_row_of_signed(tokens: list[Token]) -> bool:
+    """Whether tokens are numbers with signs of their own, such as `-3 -4`, where `3 - 4` is a difference."""
+    signs = tokens[::2]
+    numbers = tokens[1::2]
+    if len(signs) != len(numbers) or not all(sign.text == "-" for sign in signs):
+        return False
+    return all(sign.spaced for sign in signs[1:]) and all(
+        number.kind == "number" and not number.spaced for number in numbers
+    )
 
 
 def read_row(reader: Reader, first: Value) -> Value:
-    items, lowest = [first], NEGATION if reader.ahead(1) == ["-"] else UNIT + 1
+    lowest = NEGATION if reader.ahead(1) == ["-"] else UNIT + 1
+    items = [first]
     while reader.place < reader.end and (lowest == NEGATION or starts_row(reader, reader.place)):
         items.append(reader.read(lowest))
     return Collection("", tuple(items), "row")
@@ -144,63 +183,81 @@ def read_row(reader: Reader, first: Value) -> Value:
 def find_decimal_comma(reader: Reader) -> Fraction | None:
     """Return the number that a list such as `3,14` is with a decimal comma, or `12,34,567` with Indian groups of digits."""
     texts = reader.texts(reader.start, reader.place)
-    digits = texts[texts[0] in ("+", "-") :]
-    is_number = len(digits) == 3 and digits[1] == "," and digits[0].isdecimal() and digits[2].isdecimal()
-    is_grouped = INDIAN.fullmatch("".join(digits)) is not None
-    if not (is_number or is_grouped) or any(token.spaced for token in reader.tokens[reader.start + 1 : reader.place]):
+    digits = texts[1:] if texts[0] in ("+", "-") else texts
+    written = "".join(digits)
+    is_grouped = INDIAN.fullmatch(written) is not None
+    if not is_grouped and not DECIMAL.fullmatch(written):
         return None
-    number = parse_number("".join(digits).replace(",", "" if is_grouped else ".")).value
-    return -number if texts[0] == "-" else number
+    if any(token.spaced for token in reader.tokens[reader.start + 1 : reader.place]):
+        return None
+    number = parse_number(written.replace(",", "" if is_grouped else ".")).value
+    if texts[0] == "-":
+        return -number
+    return number
 
 
 def fill_dots(values: list[Value]) -> list[Value]:
     r"""Return the integers that `1, 2, \ldots, 5` stands for."""
-    dots = Symbol("\\ldots")
-    place = values.index(dots) if dots in values else 0
+    if len(values) < 4 or values[-2] != Symbol("\\ldots"):
+        return values
     integers = [value.value for value in values if isinstance(value, Number) and value.value.denominator == 1]
-    if place < 2 or place != len(values) - 2 or len(integers) != len(values) - 1:
+    if len(integers) < len(values) - 1:
         return values
-    step, last = integers[-2] - integers[-3], integers[-1]
-    if step == 0 or (last - integers[-2]) % step or not 0 < (last - integers[-2]) / step <= MAX_DOTS:
+    *_, before, start, last = integers
+    step = start - before
+    if step == 0 or (last - start) % step or not 0 < (last - start) / step <= MAX_DOTS:
         return values
-    start = integers[-2]
-    return [*values[:place], *(make_number(start + step * k) for k in range(1, int((last - start) / step) + 1))]
+    count = int((last - start) / step)
+    return [*values[:-2], *(make_number(start + step * number) for number in range(1, count + 1))]
 
 
 def read_parts(reader: Reader) -> Value | None:
     """Return the answers to the parts of a question in their order: `(i) 3 (ii) 5` or `(1) 3; (2) 5`."""
-    numbers = next((numbers for numbers in NUMBERINGS if reader.ahead(3) == ["(", numbers[0], ")"]), ())
-    starts, place = [reader.place], reader.place + 3
-    while numbers and place < reader.end and len(starts) < len(numbers):
-        if reader.texts(place, place + 3) == ["(", numbers[len(starts)], ")"] and reader.tokens[place].spaced:
-            starts.append(place)
-        place = max(place, reader.match[place]) + 1
-    ends = [*starts[1:], reader.end]
-    if len(starts) == 1 or any(end == start + 3 for start, end in zip(starts, ends, strict=True)):
+    ranges = [(start + 3, end) for start, end in pairwise([*find_part_numbers(reader), reader.end])]
+    if len(ranges) < 2 or any(start == end for start, end in ranges):
         return None
-    items = tuple(reader.statement(start + 3, end) for start, end in zip(starts, ends, strict=True))
+    items = tuple(reader.statement(*part) for part in ranges)
     reader.place = reader.end
     return Collection("()", items)
 
 
+def find_part_numbers(reader: Reader) -> list[int]:
+    """Return the places of the numbers in brackets, such as `(i)`, that begin the parts of an answer."""
+    numbers = next((numbers for numbers in NUMBERINGS if reader.ahead(3) == ["(", numbers[0], ")"]), [])
+    places: list[int] = []
+    place = reader.place
+    while place < reader.end and len(places) < len(numbers):
+        if reader.texts(place, place + 3) == ["(", numbers[len(places)], ")"]:
+            if reader.tokens[place].spaced or not places:
+                places.append(place)
+        place = max(place, reader.match[place]) + 1
+    return places
+
+
 def read_set(reader: Reader) -> Value:
-    start, end = reader.place + 1, reader.match[reader.place]
+    start = reader.place + 1
+    end = reader.match[reader.place]
     if start == end:
         return EMPTY_SET
     items = read_grouped(reader, start, end)
-    return Collection("{}", list_items(expand_signs(reader.statement(start, end))) if items is None else items)
+    if items is None:
+        items = items_of(expand_signs(reader.statement(start, end)))
+    return Collection("{}", items)
 
 
 def read_tuple(reader: Reader) -> Value:
-    start, end = reader.place + 1, reader.match[reader.place]
-    opening, closing = reader.tokens[start - 1].text, reader.tokens[end].text
-    brackets = "<>" if opening == "\\langle" else opening + closing
-    if (items := read_grouped(reader, start, end)) is not None:
+    start = reader.place + 1
+    end = reader.match[reader.place]
+    brackets = reader.tokens[reader.place].text + reader.tokens[end].text
+    if brackets == "\\langle\\rangle":
+        brackets = "<>"
+    items = read_grouped(reader, start, end)
+    if items is not None:
         return Collection(brackets, items)
     value = reader.statement(start, end)
-    if is_list(value) and value.word in ("", "pm", "row"):
-        return Collection(brackets, value.items, "row" if value.word == "row" else "")
-    return value
+    if not is_list(value) or value.word in ("and", "or"):
+        return value
+    return Collection(brackets, value.items, "row" if value.word == "row" else "")
 
 
 def read_grouped(reader: Reader, start: int, end: int) -> tuple[Value, ...] | None:
@@ -233,7 +290,8 @@ def choose_signs(value: Value, sign: int) -> Value:
     if not is_operation(value, "pm", "mp"):
         return value
     *first, last = value.operands
-    last = last if (value.name == "pm") == (sign == 1) else Operation("-", (last,))
+    if (value.name == "pm") != (sign == 1):
+        last = Operation("-", (last,))
     return Operation("+", (*first, last)) if first else last
 
 
@@ -243,19 +301,21 @@ def find_components(value: Value, size: int) -> Value:
     names = find_names(value) if size in (2, 3) and is_expression(value) else set()
     for units in VECTORS:
         if names & {*units[:size]} and not names & {*units[size:]}:
-            ones = [{other: ONE if other == name else ZERO for other in units} for name in units[:size]]
-            return Collection("<>", tuple(substitute(value, one) for one in ones))
+            axes = [{unit: ONE if unit == name else ZERO for unit in units} for name in units[:size]]
+            return Collection("<>", tuple(substitute(value, axis) for axis in axes))
     return value
 
 
 def find_letters(value: Value) -> tuple[Value, ...]:
     """Return the letters of a product of different capital letters, such as the choices `BD`."""
-    letters = value.operands if is_operation(value, "*") else ()
-    return letters if all(map(is_letter, letters)) and len({*letters}) == len(letters) else ()
+    letters = operands_of(value, "*")
+    if not all(map(is_letter, letters)) or len({*letters}) < len(letters):
+        return ()
+    return letters
 
 
 def is_letter(value: Value) -> bool:
-    return isinstance(value, Symbol) and len(value.name) == 1 and value.name in LETTERS
+    return isinstance(value, Symbol) and len(value.name) == 1 and value.name in CHOICE_LETTERS
 
 
 def as_collection(value: Value, other: Value) -> Value:
@@ -269,34 +329,47 @@ def as_collection(value: Value, other: Value) -> Value:
 
 
 def match_collections(gold: Value, answer: Value, same: Same) -> Verdict:
-    one, other = as_collection(gold, answer), as_collection(answer, gold)
+    one = as_collection(gold, answer)
+    other = as_collection(answer, gold)
     if not isinstance(one, Collection) or not isinstance(other, Collection):
         return match_single(gold, answer, same)
-    ordered = [value.brackets not in ("", "{}") or value.word == "row" for value in (one, other)]
-    if any(ordered):
-        plain = other if ordered[0] else one
-        if plain.brackets == "{}" or plain.word == "or":
-            return False
-        return same.in_order(one.items, other.items)
-    if one.brackets == other.brackets == "{}":
-        if sum(map(is_finite_set, one.items)) != sum(map(is_finite_set, other.items)):
-            return False  # {3} is an element that is not 3
-        return same.in_any_order([*dict.fromkeys(one.items)], [*dict.fromkeys(other.items)])
-    return same.in_any_order(one.items, other.items)
+    if has_order(one) or has_order(other):
+        return may_have_order(one) and may_have_order(other) and same.in_order(one.items, other.items)
+    if not is_finite_set(one) or not is_finite_set(other):
+        return same.in_any_order(one.items, other.items)
+    if sum(map(is_finite_set, one.items)) != sum(map(is_finite_set, other.items)):
+        return False  # {3} is an element that is not 3
+    return same.in_any_order([*dict.fromkeys(one.items)], [*dict.fromkeys(other.items)])
+
+
+def has_order(value: Collection) -> bool:
+    return value.brackets not in ("", "{}") or value.word == "row"
+
+
+def may_have_order(value: Collection) -> bool:
+    return value.brackets != "{}" and value.word != "or"
 
 
 def match_single(gold: Value, answer: Value, same: Same) -> bool | None:
     """Compare a collection with one value, which a set or a list of equal values may be, and `3,14` a decimal."""
-    if is_list(answer) and answer.word != "row":
-        are_values = all(is_expression(item) or isinstance(item, Quantity) for item in answer.items)
-        if are_values and conjoin([same(gold, item) for item in answer.items]):
-            return True
-    one, other = (find_single(value) if isinstance(value, Collection) else value for value in (gold, answer))
-    return False if one is None or other is None else same(one, other)
+    if is_list(answer) and answer.word != "row" and equals_each(gold, answer.items, same):
+        return True
+    one = find_single(gold)
+    other = find_single(answer)
+    if one is None or other is None:
+        return False
+    return same(one, other)
 
 
-def find_single(value: Collection) -> Value | None:
+def equals_each(gold: Value, answers: Sequence[Value], same: Same) -> bool:
+    are_values = all(is_expression(answer) or isinstance(answer, Quantity) for answer in answers)
+    return are_values and conjoin([same(gold, answer) for answer in answers]) is True
+
+
+def find_single(value: Value) -> Value | None:
     r"""Return the only value of a set that holds no set, as `\{\emptyset\}` does, or the decimal that a list may be."""
+    if not isinstance(value, Collection):
+        return value
     item = value.items[0]
     if is_finite_set(value) and len(value.items) == 1 and item != EMPTY_SET and not is_finite_set(item):
         return item

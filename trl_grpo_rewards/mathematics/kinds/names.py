@@ -1,8 +1,10 @@
 r"""What may stand on one side of an equation without being part of the answer, such as `f(x)`, `|AB|` or `\angle A`."""
 
+from collections.abc import Callable
+
 from ..evaluation import evaluate_constant
 from ..values import Call, Name, Operation, Symbol, Value, find_symbols, is_expression, list_parts, operands_of, walk
-from .arrays import Matrix
+from .arrays import SET_OPERATIONS, Matrix
 from .lists import Collection
 from .notations import Based, Ratio
 from .quantities import Quantity
@@ -10,22 +12,23 @@ from .texts import Text
 
 
 UNKNOWNS = {Symbol(name) for name in "xytnmkspqr"}  # an absolute value of theirs is no length or modulus
-CALLED = {*"fghFGHP"}  # letters that are functions if a bracket follows. Other letters are factors.
-SET_OPERATIONS = {"\\cap", "\\cup", "\\setminus"}
-TRIGONOMETRIC = {"sin", "cos", "tan", "cot", "sec", "csc"}
+FUNCTION_LETTERS = {*"fghFGHP"}  # letters that are functions if a bracket follows. Other letters are factors.
+FUNCTION_NAMES = {*"yfgh"}  # these name functions also without their arguments
 OF_CAPITALS = {Symbol("c"), Symbol("C"), Symbol("T"), Symbol("\\complement")}  # complement and transpose
 
 
 def is_matrix_name(value: Value, values: list[Value]) -> bool:
     """Whether a side is `A^{-1}`, `A^2` or `A + B`, and the others are matrices. `2A` names no matrix."""
     matrices = operands_of(value, "^")[:1] or operands_of(value, "+")
-    are_names = bool(matrices) and all(isinstance(one, Symbol) and one.name.isupper() for one in matrices)
-    return are_names and all(isinstance(one, Matrix) for one in values)
+    are_names = bool(matrices) and all(isinstance(name, Symbol) and name.name.isupper() for name in matrices)
+    return are_names and all(isinstance(side, Matrix) for side in values)
 
 
 def is_constant(value: Value) -> bool:
-    if isinstance(value, Quantity | Based):
-        return isinstance(value, Based) or is_constant(value.value)
+    if isinstance(value, Quantity):
+        return is_constant(value.value)
+    if isinstance(value, Based):
+        return True
     return not any(isinstance(node, Call) for node in walk(value)) and evaluate_constant(value) is not None
 
 
@@ -36,23 +39,33 @@ def is_name(value: Value) -> bool:
         return value.name not in ("\\pi", "\\infty", "")
     if isinstance(value, Collection | Ratio):
         return all(map(is_name, list_parts(value)))
-    if not isinstance(value, Operation):
-        return False
-    operands = value.operands
-    if value.name in ("abs", "norm"):
-        return (is_name(operands[0]) and operands[0] not in UNKNOWNS) or is_sum_of_vectors(operands[0])
-    if value.name in TRIGONOMETRIC:
-        return is_name(operands[0]) or is_angle(operands[0])
-    if value.name in ("gcd", "lcm", "derivative") or is_set_name(value):
+    return isinstance(value, Operation) and value.name in ARE_NAMES and ARE_NAMES[value.name](value)
+
+
+def is_named_length(value: Operation) -> bool:
+    inside = value.operands[0]
+    return (is_name(inside) and inside not in UNKNOWNS) or is_sum_of_vectors(inside)
+
+
+def is_named_ratio(value: Operation) -> bool:
+    return is_name(value.operands[0]) or is_angle(value.operands[0])
+
+
+def is_named_quotient(value: Operation) -> bool:
+    above, below = value.operands
+    return is_derivative(value) or (is_name(above) and is_name(below) and above != below)
+
+
+def is_named_power(value: Operation) -> bool:
+    r"""Whether a power is `\sigma^2`, a complement or a transpose."""
+    base, exponent = value.operands
+    return base == Symbol("\\sigma") or (is_capital(base) and exponent in OF_CAPITALS)
+
+
+def is_named_product(value: Operation) -> bool:
+    if is_set_name(value) or is_derivative(value.operands[0]) or is_differential(value.operands):
         return True
-    if value.name == "/":
-        return is_name(operands[0]) and is_name(operands[1]) and operands[0] != operands[1] or is_derivative(value)
-    if value.name == "^":
-        return operands[0] == Symbol("\\sigma") or (is_capital(operands[0]) and operands[1] in OF_CAPITALS)
-    is_product = value.name in ("*", "cross")
-    return is_product and (
-        is_derivative(operands[0]) or is_differential(operands) or all(map(is_part_of_name, operands))
-    )
+    return all(map(is_part_of_name, value.operands))
 
 
 def is_set_name(value: Value) -> bool:
@@ -60,7 +73,19 @@ def is_set_name(value: Value) -> bool:
     if factors := operands_of(value, "*"):
         return isinstance(factors[0], Symbol) and factors[0].name.startswith("\\complement")
     sets = operands_of(value, *SET_OPERATIONS)
-    return bool(sets) and all(is_capital(one) or is_set_name(one) for one in sets)
+    return bool(sets) and all(is_capital(operand) or is_set_name(operand) for operand in sets)
+
+
+# Whether an operation may be a name.
+ARE_NAMES: dict[str, Callable[[Operation], bool]] = {
+    **dict.fromkeys(("abs", "norm"), is_named_length),
+    **dict.fromkeys("sin cos tan cot sec csc".split(), is_named_ratio),
+    **dict.fromkeys(("gcd", "lcm", "derivative"), lambda value: True),
+    **dict.fromkeys(SET_OPERATIONS, is_set_name),
+    **dict.fromkeys(("*", "cross"), is_named_product),
+    "/": is_named_quotient,
+    "^": is_named_power,
+}
 
 
 def is_capital(value: Value) -> bool:
@@ -80,9 +105,11 @@ def is_sum_of_vectors(value: Value) -> bool:
 
 def is_part_of_name(value: Value) -> bool:
     """Whether a factor belongs to a name of several letters: `AB`, `m\\angle A`, `\\vec a \\cdot \\vec b`."""
-    return isinstance(value, Symbol) and (
-        is_capital(value) or isinstance(value, Name) or value.name.startswith(("\\vec", "\\over")) or value.name == "m"
-    )
+    if not isinstance(value, Symbol):
+        return False
+    if isinstance(value, Name) or is_capital(value):
+        return True
+    return value.name == "m" or value.name.startswith(("\\vec", "\\over"))
 
 
 def is_differential(factors: tuple[Value, ...]) -> bool:
@@ -104,21 +131,27 @@ def have_same_name(one: Value, other: Value) -> bool:
         return True
     if isinstance(one, Call | Symbol) and isinstance(other, Call | Symbol) and one.name == other.name:
         return not (isinstance(one, Call) and isinstance(other, Call))  # P(A) and P(B)
-    names = find_function(one), find_function(other)
-    if names[0] is None or names[1] is None or names[0][1] != names[1][1]:
+    function = find_function(one)
+    its_function = find_function(other)
+    if function is None or its_function is None or function[1] != its_function[1]:
         return False
-    letters = {names[0][0], names[1][0]}
-    return len(letters) == 1 or ("y" in letters and {letter[0] for letter in letters} <= CALLED | {"y"})
+    return may_be_same({function[0], its_function[0]})
+
+
+def may_be_same(letters: set[str]) -> bool:
+    """Whether the letters of two functions are the same, or one of them is the `y` of a formula."""
+    if len(letters) == 1:
+        return True
+    return "y" in letters and {letter[0] for letter in letters} <= FUNCTION_LETTERS | {"y"}
 
 
 def find_function(value: Value) -> tuple[str, int] | None:
-    if isinstance(value, Call):
-        name = value.name
-    elif isinstance(value, Symbol) and value.name.rstrip("'") in ("y", "f", "g", "h"):
-        name = value.name
-    elif is_derivative(value):
-        factors = operands_of(operands_of(value, "/")[0], "*")[1:]
-        return (factors[0].name, 1) if len(factors) == 1 and isinstance(factors[0], Symbol) else None
-    else:
+    """Return the letter of a function and the order of its derivative, or None for what is no function."""
+    if isinstance(value, Call) or (isinstance(value, Symbol) and value.name.rstrip("'") in FUNCTION_NAMES):
+        return value.name.rstrip("'"), value.name.count("'")
+    if not is_derivative(value):
         return None
-    return name.rstrip("'"), name.count("'")
+    factors = operands_of(operands_of(value, "/")[0], "*")[1:]
+    if len(factors) != 1 or not isinstance(factors[0], Symbol):
+        return None
+    return factors[0].name, 1

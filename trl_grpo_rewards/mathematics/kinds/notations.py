@@ -5,18 +5,19 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import pairwise
 
 from ..equivalence import are_equal_expressions
 from ..matching import Kind, Same, Verdict, conjoin
 from ..reader import LEADING, RATIO, TRAILING, Reader, parse_digits, parse_number, write_digits
-from ..tokens import Unreadable
+from ..tokens import Token, Unreadable
 from ..values import Number, Operation, Value, is_expression, is_operation, make_number
 from ..words import NUMBERS
 from .texts import Text
 
 
 # --- numbers in bases
-BASES = {**{"binary": 2, "octal": 8, "decimal": 10, "hexadecimal": 16, "hex": 16}, **NUMBERS}
+NAMED_BASES = {"binary": 2, "octal": 8, "decimal": 10, "hexadecimal": 16, "hex": 16, **NUMBERS}
 # Digits, also with letters among them: capitals, or small letters after a digit.
 DIGITS = re.compile(r"\d+|\d[\da-zA-Z]*[a-zA-Z][\da-zA-Z]*|[A-Z]{2,}|[A-Z]+\d[\dA-Z]*")
 LARGEST = 36
@@ -35,53 +36,64 @@ class Based(Value):
         return make_number(parse_digits(self.digits, self.base))
 
 
-def find_base(texts: Sequence[str]) -> int | None:
+def parse_base(texts: Sequence[str]) -> int | None:
     words = [text.casefold() for text in texts if text not in "{}()"]
     word = " ".join(words[1:] if words[:1] == ["base"] else words)
-    base = int(word) if word.isdecimal() and len(word) < 3 else BASES.get(word, 0)
+    base = int(word) if word.isdecimal() and len(word) < 3 else NAMED_BASES.get(word, 0)
     return base if 2 <= base <= LARGEST else None
 
 
 def make_based(digits: str, texts: Sequence[str], in_words: bool = False) -> Value:
     """Return digits with the base that texts name. Raises [`Unreadable`] if they name none, or if a digit is too large."""
-    base = find_base(texts)
+    base = parse_base(texts)
     if base is None or not DIGITS.fullmatch(digits) or any(int(digit, 36) >= base for digit in digits):
         raise Unreadable("no base")
     digits = digits.upper().lstrip("0") or "0"
     number = make_number(parse_digits(digits, base))
-    return number if base == 10 and not in_words else Based(digits, base, in_words)
+    if base == 10 and not in_words:
+        return number
+    return Based(digits, base, in_words)
 
 
 def read_digits_with_letters(reader: Reader) -> Value | None:
     """Return digits with letters among them and their base, such as `3F_{16}`."""
     tokens = reader.tokens[reader.place : reader.end]
     texts = [token.text for token in tokens]
-    place = texts.index("_") if "_" in texts[:-1] else 0
-    pairs = zip(tokens[:place], tokens[1:place], strict=False)
-    if not place or any(one.spaced and not (one.upright or before.upright) for before, one in pairs):
+    if "_" not in texts[1:-1]:
         return None
-    digits, after = "".join(texts[:place]).strip("()"), texts[place + 1 :]
-    base = find_base(after) if len(after) == 1 or (after[0], after[-1]) == ("{", "}") else None
+    place = texts.index("_")
+    if any(is_apart(*pair) for pair in pairwise(tokens[:place])):
+        return None
+    digits = "".join(texts[:place]).strip("()")
+    after = texts[place + 1 :]
+    base = parse_base(after) if len(after) == 1 or after[0] + after[-1] == "{}" else None
     if base is None or base <= 10 or not DIGITS.fullmatch(digits):
         return None
-    if any(letter.islower() for letter in digits) and base != 16:
+    if base != 16 and digits != digits.upper():
         return None  # 2a_{12} is a multiple of a_{12}
     reader.place = reader.end
     return make_based(digits, after)
 
 
+def is_apart(before: Token, token: Token) -> bool:
+    """Whether a space is before a token that is not in a text, so that the two are not one number."""
+    return token.spaced and not (token.upright or before.upright)
+
+
 def read_base(reader: Reader, value: Value) -> Value | None:
     """Return a number in the base that follows: `2102_3`, `(2102)_3`, `2102 base 3` or `2102 (base 3)`."""
-    place, token = reader.place, reader.tokens[reader.place]
-    before = reader.tokens[place - 1]
     if not isinstance(value, Number) or value.value.denominator != 1:
         return None
-    digits = write_digits(value.value) if before.text == ")" else before.text
-    if token.text == "(":
+    place = reader.place
+    digits = reader.tokens[place - 1].text
+    if digits == ")":
+        digits = write_digits(value.value)
+    sign = reader.tokens[place].text
+    if sign == "(":
         reader.place = reader.match[place] + 1
         return make_based(digits, reader.texts(place + 1, reader.place - 1), in_words=True)
     reader.place += 1
-    return make_based(digits, reader.spelling(), in_words=token.text == "base")
+    return make_based(digits, reader.spelling(), in_words=sign == "base")
 
 
 def match_based(gold: Value, answer: Value, same: Same) -> Verdict:
@@ -112,8 +124,9 @@ class Time(Value):
 
 
 def make_time(hour: int, minute: int, half: str) -> Time:
-    is_late = half == "pm" and hour % 12 > 0
-    return Time(hour % 12 + 12, minute) if is_late else Time(hour, minute, half)
+    if half == "pm" and hour % 12 > 0:
+        return Time(hour % 12 + 12, minute)
+    return Time(hour, minute, half)
 
 
 def read_time(reader: Reader, value: Value) -> Value | None:
@@ -143,7 +156,9 @@ def read_date(reader: Reader) -> Value | None:
     if date is None:
         return None
     reader.place = reader.end
-    return Text(((date[1] or date[4])[:3].casefold(), date[2] or date[3], date[5] or ""))
+    month = date[1] or date[4]
+    day = date[2] or date[3]
+    return Text((month[:3].casefold(), day, date[5] or ""))
 
 
 # --- ratios, scores and ranges
@@ -164,21 +179,24 @@ class Dashed(Value):
 
 def read_dashes(reader: Reader) -> Value | None:
     """Return numbers that are joined by hyphens without space, such as `2020-01-02`, or by `to`."""
-    tokens, start, end = reader.tokens, reader.place, reader.end
-    if any(token.text not in LEADING | TRAILING | {"{", "}"} for token in tokens[:start] + tokens[end:]):
+    around = reader.tokens[: reader.place] + reader.tokens[reader.end :]
+    if any(token.text not in LEADING | TRAILING | {"{", "}"} for token in around):
         return None  # it is an operand
-    tokens = tokens[start:end]
-    numbers, signs = tokens[::2], tokens[1::2]
-    if not signs or len(numbers) != len(signs) + 1 or not all(token.text.isdecimal() for token in numbers):
+    tokens = reader.tokens[reader.place : reader.end]
+    numbers = tokens[::2]
+    signs = tokens[1::2]
+    if not signs or len(numbers) == len(signs) or not all(number.text.isdecimal() for number in numbers):
         return None
     joined = {token.text for token in signs}
-    is_apart = any(token.spaced for token in tokens[1:])
-    in_text = all(token.upright for token in signs)
-    if joined != {"to"} and (joined != {"-"} or (is_apart and not in_text)):
+    if joined != {"to"} and (joined != {"-"} or is_difference(tokens)):
         return None
     reader.place = reader.end
-    parts = tuple(parse_number(token.text).value for token in numbers)
-    return Dashed(parts, "to" if joined == {"to"} else "")
+    return Dashed(tuple(parse_number(number.text).value for number in numbers), "to" if joined == {"to"} else "")
+
+
+def is_difference(tokens: list[Token]) -> bool:
+    """Whether spaces are around hyphens that are not in a text."""
+    return any(token.spaced for token in tokens[1:]) and not all(sign.upright for sign in tokens[1::2])
 
 
 def read_ratio(reader: Reader, value: Value) -> Value:
@@ -206,19 +224,26 @@ def match_dashed(gold: Value, answer: Value, same: Same) -> Verdict:
     return same(gold, make_number(2 * answer.numbers[0] - sum(answer.numbers)))
 
 
-def match_ratios(gold: Value, answer: Value, same: Same) -> Verdict:
+def match_ratios(gold: Value, answer: Value, same: Same) -> bool | None:
     """Compare ratios term by term, up to a common factor. A ratio of two terms also equals their quotient."""
-    if not isinstance(gold, Ratio) or not isinstance(answer, Ratio):
-        ratio, other = (gold, answer) if isinstance(gold, Ratio) else (answer, gold)
-        assert isinstance(ratio, Ratio)
-        is_quotient = len(ratio.terms) == 2 and all(map(is_expression, (other, *ratio.terms)))
-        return is_quotient and same(other, Operation("/", ratio.terms))
-    terms, its_terms = gold.terms, answer.terms
+    if not isinstance(gold, Ratio):
+        return match_quotient(answer, gold, same)
+    if not isinstance(answer, Ratio):
+        return match_quotient(gold, answer, same)
+    terms = gold.terms
+    its_terms = answer.terms
     if len(terms) != len(its_terms) or not all(map(is_expression, (*terms, *its_terms))):
         return False
-    mine = [Operation("*", (term, its_terms[0])) for term in terms[1:]]
-    its = [Operation("*", (term, terms[0])) for term in its_terms[1:]]
-    return conjoin([*map(are_equal_expressions, mine, its)])
+    products = [Operation("*", (term, its_terms[0])) for term in terms[1:]]
+    its_products = [Operation("*", (term, terms[0])) for term in its_terms[1:]]
+    return conjoin([*map(are_equal_expressions, products, its_products)])
+
+
+def match_quotient(ratio: Value, other: Value, same: Same) -> bool | None:
+    assert isinstance(ratio, Ratio)
+    if len(ratio.terms) != 2 or not all(map(is_expression, (other, *ratio.terms))):
+        return False
+    return same(other, Operation("/", ratio.terms))
 
 
 RATIOS = Kind(lambda value: isinstance(value, Ratio), match_ratios)

@@ -4,23 +4,36 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ..matching import Kind, Same, Verdict
+from ..matching import AnswerRules, Kind, Same, Verdict
 from ..reader import RELATION, UNIT, Reader
 from ..tokens import BRACKETS, CLOSING, IN_NUMERALS, NUMBERS, Token, Unreadable
 from ..units import COUNTERS, KNOWN, LETTERS, MARKS, PREFIXES, SHORT, SPELLINGS, Unit, find_unit, match_units
-from ..values import Number, Operation, Symbol, Value, find_names, find_symbols, is_expression, make_number, walk
+from ..values import (
+    Number,
+    Operation,
+    Symbol,
+    Value,
+    find_names,
+    find_symbols,
+    is_expression,
+    is_operation,
+    make_number,
+    walk,
+)
 from ..words import FOREIGN_PARTS, changes, find_scale, has_role, singularize
 
 
 CURRENCIES = {*"$€£¥₹"}
 UNIT_SIGNS = CURRENCIES | {"%", "¢", "'", "''"}
-JOINING = {"\\cdot", ".", "*", "\\times", "-", "of", "and"}
+JOINING = {*r"\cdot . * \times - of and".split()}
 POWERS_BEFORE = {"square": 2, "sq": 2, "平方": 2, "cubic": 3, "cu": 3, "立方": 3}
 POWERS_AFTER = {"squared": 2, "cubed": 3}
-MAX_PARTS = 4  # parts of a quantity, such as degrees, minutes and seconds; more would take long
+MAX_AMOUNTS = 4  # in one quantity, such as degrees, minutes and seconds; more would take long
+TEMPERATURES = {"C": "celsius", "F": "fahrenheit"}  # letters after a degree sign
 PERCENT: Unit = (("%", 1),)
 DEGREES: Unit = (("°", 1),)
-AMBIGUOUS: set[Unit] = {(("kelvin", 1),), (("'", 1),), (("''", 1),)}  # may mean something else in an answer
+DEGREE_TOKENS = (Token("sign", "^"), Token("command", "\\circ"))
+AMBIGUOUS: set[Unit] = {((name, 1),) for name in ("kelvin", "'", "''")}  # may mean something else in an answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,83 +57,129 @@ class UnitReader:
     """Reads the tokens after a value as a unit, which consists of known units and of nouns that are counted."""
 
     def __init__(self, tokens: Sequence[Token], bare_letters: bool) -> None:
-        self.tokens, self.bare_letters = tokens, bare_letters
+        self.tokens = tokens
+        self.bare_letters = bare_letters
         self.powers: dict[str, int] = {}
-        self.place, self.sign, self.waiting, self.last = 0, 1, 1, ""
+        self.place = 0
+        self.last = ""
+        self.sign = 1  # of the powers: -1 after `per`
+        self.next_power = 1  # 2 after `square`
         self.signs_in_fraction: list[int] = []
 
     def read(self) -> Unit | None:
         while self.place < len(self.tokens):
-            found = self.read_token(self.tokens[self.place])
-            if found is None:
+            unit = self.read_token(self.tokens[self.place])
+            if unit is None:
                 return None
-            for name, power in found:
-                self.powers[name] = self.powers.get(name, 0) + power * self.waiting * self.sign
-                self.last = name
-            self.waiting = 1 if found else self.waiting
+            if unit:
+                self.add(unit)
             self.place += 1
         if all(len(name) > 4 and name.endswith("ed") for name in self.powers):
             return None  # doubled, rejected
-        if {"celsius", "fahrenheit"} & {*self.powers}:
+        if not self.powers.keys().isdisjoint(TEMPERATURES.values()):
             self.powers.pop("°", None)
         return tuple(sorted(self.powers.items()))
+
+    def add(self, unit: Unit) -> None:
+        for name, power in unit:
+            self.powers[name] = self.powers.get(name, 0) + power * self.next_power * self.sign
+            self.last = name
+        self.next_power = 1
 
     def read_token(self, token: Token) -> Unit | None:
         """Return the units that a token names, none for a sign between units, or None if it belongs to no unit."""
         text = token.text
-        after = self.tokens[self.place + 1].text if self.place + 1 < len(self.tokens) else ""
         if text == "^":
             return self.read_exponent()
-        if text == "of" and self.powers and [one.kind for one in self.tokens[self.place + 1 :]] == ["letter"]:
-            self.place += 1  # possible values of x
-        elif text in ("/", "per"):
+        if self.ends_in_variable(text):
+            self.place += 1
+            return ()
+        if self.read_sign(text):
+            return ()
+        if self.starts_prefixed(text):
+            self.place += 1
+            return find_unit(text + self.tokens[self.place].text)
+        if token.kind == "letter":
+            return self.read_letter(token)
+        if text in CLOSING or text in JOINING:
+            return ()
+        if token.kind == "word" or text in UNIT_SIGNS:
+            return self.read_word(text)
+        return None
+
+    def ends_in_variable(self, text: str) -> bool:
+        """Whether only the name of what is counted follows, as in `possible values of x`."""
+        if text != "of" or not self.powers:
+            return False
+        return [token.kind for token in self.tokens[self.place + 1 :]] == ["letter"]
+
+    def read_sign(self, text: str) -> bool:
+        """Return whether a token changes the powers of units: `per`, `squared`, or a fraction."""
+        if text in ("/", "per"):
             self.sign = -1
         elif text == "\\frac":
             self.signs_in_fraction = [-1, 1]
         elif text in BRACKETS:
-            self.sign = self.signs_in_fraction.pop() if self.signs_in_fraction else self.sign
+            if self.signs_in_fraction:
+                self.sign = self.signs_in_fraction.pop()
         elif text in POWERS_BEFORE:
-            self.waiting = POWERS_BEFORE[text]
+            self.next_power = POWERS_BEFORE[text]
         elif text in POWERS_AFTER and self.last in KNOWN:
             self.powers[self.last] *= POWERS_AFTER[text]
-        elif "\\Omega" == after and text in PREFIXES or text == "\\mu" and text + after in SPELLINGS:
-            self.place += 1
-            return find_unit(text + after)
-        elif token.kind == "letter":
-            return self.read_letter(token)
-        elif text not in CLOSING and text not in JOINING:
-            return self.read_word(text) if token.kind == "word" or text in UNIT_SIGNS else None
-        return ()
+        else:
+            return False
+        return True
+
+    def starts_prefixed(self, text: str) -> bool:
+        r"""Whether a letter and the next token are one unit, such as `k\Omega` and `\mu m`."""
+        if text not in PREFIXES or self.place + 1 == len(self.tokens):
+            return False
+        after = self.tokens[self.place + 1].text
+        return after == "\\Omega" or (text == "\\mu" and text + after in SPELLINGS)
 
     def read_exponent(self) -> Unit | None:
         """Return the unit that the exponent of a number is, or multiply the power of the last unit."""
         self.place += 1
-        texts = [one.text for one in self.tokens[self.place :]]
-        inside = texts[1 : texts.index("}")] if texts[:1] == ["{"] and "}" in texts else texts[:1]
-        self.place += len(inside) + 1 if texts[:1] == ["{"] else 0
-        exponent = "".join(inside)
-        if exponent in ("\\circ", "'", "''"):
-            return DEGREES if exponent == "\\circ" else ((exponent, 1),)
+        exponent = self.read_group()
+        if exponent == "\\circ":
+            return DEGREES
+        if exponent in MARKS:
+            return ((exponent, 1),)
         if not self.last or exponent.removeprefix("-") not in ("1", "2", "3"):
             return None
         self.powers[self.last] *= int(exponent)
         return ()
 
+    def read_group(self) -> str:
+        """Return the token that starts here, or the content of braces, at whose end the place is then."""
+        texts = [token.text for token in self.tokens[self.place :]]
+        if texts[:1] != ["{"] or "}" not in texts:
+            return "".join(texts[:1])
+        end = texts.index("}")
+        self.place += end
+        return "".join(texts[1:end])
+
     def read_letter(self, token: Token) -> Unit | None:
-        if token.text in ("C", "F") and self.powers.pop("°", 0):
-            return (("celsius" if token.text == "C" else "fahrenheit", 1),)
-        is_unit = token.upright or self.bare_letters or self.powers or token.text.startswith("\\")
-        return find_unit(token.text) if is_unit else None
+        if token.text in TEMPERATURES and self.powers.pop("°", 0):
+            return ((TEMPERATURES[token.text], 1),)
+        if token.upright or self.bare_letters or self.powers or token.text.startswith("\\"):
+            return find_unit(token.text)
+        return None
 
     def read_word(self, text: str) -> Unit | None:
         """Return a unit, or a noun without its plural. A word that changes the value is no noun."""
-        word = text.lstrip("\\") if text == "\\min" else text
-        if (unit := find_unit(word)) is not None:
+        word = "min" if text == "\\min" else text
+        unit = find_unit(word)
+        if unit is not None:
             return unit
-        noun = word.lstrip(COUNTERS) or "个" if word[0] > "\u2e7f" else singularize(word)
-        if changes(word) or FOREIGN_PARTS.search(word) or find_scale(noun) or noun.endswith("illion"):
+        if len(word) <= 2 and word.isascii():
             return None
-        return ((noun, 1),) if len(word) > 2 or not word.isascii() else None
+        if changes(word) or FOREIGN_PARTS.search(word):
+            return None
+        noun = singularize(word) if word[0] <= "\u2e7f" else word.lstrip(COUNTERS) or "个"
+        if find_scale(noun) or noun.endswith("illion"):
+            return None
+        return ((noun, 1),)
 
 
 def read_unit(tokens: Sequence[Token], bare_letters: bool = False) -> Unit | None:
@@ -138,52 +197,62 @@ def read_currency(reader: Reader) -> Value:
     value = reader.read(UNIT)
     if not isinstance(value, Quantity):
         return Quantity(value, unit)
-    return Quantity(value.value, tuple(sorted({**dict(value.unit), **dict(unit)}.items())))
+    return Quantity(value.value, tuple(sorted(dict(value.unit + unit).items())))
 
 
 def attach_unit(reader: Reader, value: Value) -> Value | None:
     """Return the value with the rest of its side, which must be a unit, an ordinal or another quantity."""
-    start, end = reader.place, reader.find_end(RELATION)
+    start = reader.place
+    end = reader.find_end(RELATION)
     rest = reader.tokens[start:end]
-    suffix = "".join(token.text for token in rest).lower().lstrip("^{").rstrip("}")
-    if has_role(suffix, "ordinal") and isinstance(value, Number):
+    if isinstance(value, Number) and is_ordinal(rest):
         reader.place = end
         return value
     angle = strip_degrees(value)
-    before = [] if angle is None else [Token("sign", "^"), Token("command", "\\circ")]
-    amount = value if angle is None else angle
-    second = next((here for here in range(start, end) if starts_number(reader, here)), None)
-    if second is not None:
-        return attach_quantity(reader, amount, read_unit([*before, *reader.tokens[start:second]]), second)
-    unit = read_unit([*before, *rest])
+    amount = angle or value
+    degrees = DEGREE_TOKENS if angle else ()
+    numbers = [here for here in range(start, end) if starts_number(reader, here)]
+    if numbers:
+        unit = read_unit([*degrees, *reader.tokens[start : numbers[0]]])
+        return attach_quantity(reader, amount, unit, numbers)
+    unit = read_unit([*degrees, *rest])
     if unit is None:
         raise Unreadable("words that are no unit")
-    if isinstance(value, Operation) and value.name == "+" and not rest[0].upright and rest[0].text in SHORT:
+    if is_operation(value, "+") and not rest[0].upright and rest[0].text in SHORT:
         raise Unreadable("letters after a sum, which may be factors")
-    counted = any(isinstance(node, Number) for node in walk(value)) or not isinstance(value, Symbol | Operation)
-    if not counted and not any(name in KNOWN for name, _ in unit):
+    if is_bare_name(value) and not any(name in KNOWN for name, _ in unit):
         raise Unreadable("words after a name")
     reader.place = end
     return Quantity(amount, unit)
+
+
+def is_ordinal(tokens: Sequence[Token]) -> bool:
+    suffix = "".join(token.text for token in tokens).lower()
+    return has_role(suffix.lstrip("^{").rstrip("}"), "ordinal")
+
+
+def is_bare_name(value: Value) -> bool:
+    """Whether an expression has no number, so that a noun after it is not what it counts."""
+    return isinstance(value, Symbol | Operation) and not any(isinstance(node, Number) for node in walk(value))
 
 
 def starts_number(reader: Reader, place: int) -> bool:
     return reader.tokens[place].kind == "number" and reader.tokens[place - 1].text not in ("^", "{", "-", "/")
 
 
-def attach_quantity(reader: Reader, value: Value, first: Unit | None, second: int) -> Value:
-    """Return a quantity in several units, such as 5 feet 6 inches, of which the first value and its unit are read."""
-    too_many = sum(starts_number(reader, here) for here in range(second, reader.find_end(RELATION))) >= MAX_PARTS
-    if too_many or first is None:
+def attach_quantity(reader: Reader, value: Value, unit: Unit | None, places: list[int]) -> Value:
+    """Return a quantity in several units, such as 5 feet 6 inches: a value with its unit, and numbers at these places."""
+    if unit is None or len(places) >= MAX_AMOUNTS:
         raise Unreadable("a number after the value")
-    reader.place = second
-    other = reader.read(UNIT)
-    if first == (("'", 1),):
-        first, other = MARKS["'"], read_inches(other)
-    rest = other.quantities if isinstance(other, Parts) else (finish_quantity(other),)
-    if not all(isinstance(one, Quantity) for one in rest):
+    reader.place = places[0]
+    rest = reader.read(UNIT)
+    if unit == (("'", 1),):
+        unit = MARKS["'"]
+        rest = read_inches(rest)
+    quantities = rest.quantities if isinstance(rest, Parts) else (finish_quantity(rest),)
+    if not all(isinstance(quantity, Quantity) for quantity in quantities):
         raise Unreadable("a number after the value")
-    return Parts((Quantity(value, first), *rest))
+    return Parts((Quantity(value, unit), *quantities))
 
 
 def read_inches(value: Value) -> Value:
@@ -201,12 +270,15 @@ def read_scale(reader: Reader, value: Value) -> Value | None:
 
 
 def strip_degrees(value: Value) -> Value | None:
+    """Return the number of degrees that an angle is, also a negative one, or None for other values."""
     if not isinstance(value, Operation):
         return None
     if value.name == "degree":
         return value.operands[0]
-    inside = strip_degrees(value.operands[0]) if value.name == "-" and len(value.operands) == 1 else None
-    return None if inside is None else Operation("-", (inside,))
+    if value.name != "-" or len(value.operands) > 1:
+        return None
+    inside = strip_degrees(value.operands[0])
+    return inside and Operation("-", (inside,))
 
 
 def finish_quantity(value: Value) -> Value:
@@ -216,19 +288,20 @@ def finish_quantity(value: Value) -> Value:
 
 def find_letter_unit(reader: Reader, value: Value, start: int) -> Value:
     """Return a number and letters after a space, such as `5 m` or `10 N/m`, as a quantity that may also be a product."""
-    end = reader.place
     if isinstance(value, Quantity) and isinstance(value.value, Number):
         return value
-    place = next((here for here in range(start + 1, end) if reader.tokens[here].text in LETTERS), start)
-    if place == start or not reader.tokens[place].spaced or not are_numeral_tokens(reader, start, place):
+    end = reader.place
+    place = next((here for here in range(start + 1, end) if reader.tokens[here].text in LETTERS), None)
+    if place is None or not reader.tokens[place].spaced or not are_numeral_tokens(reader, start, place):
         return value
-    rest = reader.tokens[place:end]
-    unit = read_unit(rest, bare_letters=True)
+    unit = read_unit(reader.tokens[place:end], bare_letters=True)
     if unit is None:
         return value
     number = reader.attempt(lambda reader: reader.within(start, place, lambda reader: reader.read(UNIT)))
     reader.place = end
-    return value if number is None else Quantity(number, unit, None if isinstance(value, Quantity) else value)
+    if number is None:
+        return value
+    return Quantity(number, unit, None if isinstance(value, Quantity) else value)
 
 
 def are_numeral_tokens(reader: Reader, start: int, end: int) -> bool:
@@ -240,38 +313,87 @@ def are_numeral_tokens(reader: Reader, start: int, end: int) -> bool:
 
 # --- comparison
 def match_quantities(gold: Value, answer: Value, same: Same) -> Verdict:
-    for one, other in ((gold, answer), (answer, gold)):
-        if isinstance(one, Quantity) and one.product is not None and has_variables(other):
-            return same(one.product, other) if one is gold else same(other, one.product)
-    value, unit = (gold.value, gold.unit) if isinstance(gold, Quantity) else (gold, ())
-    given, its_unit = (answer.value, answer.unit) if isinstance(answer, Quantity) else (answer, ())
-    may_be_product = isinstance(answer, Quantity) and answer.product is not None
-    if not unit and (its_unit in AMBIGUOUS or (may_be_product and its_unit[0][0] not in "mgslh")):
-        return False  # 5 N may be five times N
-    is_strict = same.rules.units == "must_match"
-    if PERCENT in (unit, its_unit) and () in (unit, its_unit):
-        verdict = same(divide(value), given) if unit else same(value, divide(given))
-        return verdict if is_strict or verdict else same(value, given)
-    if DEGREES in (unit, its_unit) and () in (unit, its_unit):
-        in_radians = [Operation("radians", (one,)) for one in (value, given) if is_expression(one)]
-        if len(in_radians) == 2 and (same(in_radians[0], given) if unit else same(value, in_radians[1])):
-            return True
-        if {"\\pi"} & find_names(given if its_unit else value):
-            return False  # a multiple of pi is in radians
-    if is_strict and unit and unit != its_unit:
+    product = as_product(gold, answer)
+    if product is not gold:
+        return same(product, answer)
+    its_product = as_product(answer, gold)
+    if its_product is not answer:
+        return same(gold, its_product)
+    value, unit = split_unit(gold)
+    its_value, its_unit = split_unit(answer)
+    if not unit or not its_unit:
+        return match_without_unit(gold, answer, same)
+    return have_same_unit(unit, its_unit, same.rules) and same(value, its_value)
+
+
+def as_product(value: Value, other: Value) -> Value:
+    """Return the product that a quantity is next to a value with variables, or the value itself."""
+    if isinstance(value, Quantity) and value.product is not None and has_variables(other):
+        return value.product
+    return value
+
+
+def split_unit(value: Value) -> tuple[Value, Unit]:
+    return (value.value, value.unit) if isinstance(value, Quantity) else (value, ())
+
+
+def have_same_unit(unit: Unit, its_unit: Unit, rules: AnswerRules) -> bool:
+    if rules.units == "must_match":
+        return unit == its_unit
+    return rules.units == "ignore" or match_units(unit, its_unit)
+
+
+def match_without_unit(gold: Value, answer: Value, same: Same) -> bool | None:
+    """Compare a quantity with a value without a unit, which may be a percentage as a fraction or an angle in radians."""
+    value, unit = split_unit(gold)
+    its_value, its_unit = split_unit(answer)
+    if not unit and is_ambiguous(answer):
         return False
-    if same.rules.units == "may_omit" and unit and its_unit and not match_units(unit, its_unit):
+    if PERCENT in (unit, its_unit):
+        verdict = same(as_plain_number(gold), as_plain_number(answer))
+        if verdict or same.rules.units == "must_match":
+            return verdict
+    if DEGREES in (unit, its_unit):
+        verdict = match_radians(gold, answer, same)
+        if verdict is not None:
+            return verdict
+    if unit and same.rules.units == "must_match":
         return False
-    return same(value, given)
+    return same(value, its_value)
+
+
+def match_radians(gold: Value, answer: Value, same: Same) -> bool | None:
+    """Return whether an angle in degrees is a number in radians, or None if the number may be in degrees, too."""
+    value, unit = split_unit(gold)
+    its_value, _ = split_unit(answer)
+    if is_expression(value) and is_expression(its_value) and same(as_plain_number(gold), as_plain_number(answer)):
+        return True
+    return False if "\\pi" in find_names(value if unit else its_value) else None
+
+
+def is_ambiguous(answer: Value) -> bool:
+    """Whether a unit may be something else if the gold answer has none: 5 N may be five times N."""
+    if not isinstance(answer, Quantity):
+        return False
+    if answer.unit in AMBIGUOUS:
+        return True
+    return answer.product is not None and answer.unit[0][0] not in "mgslh"
+
+
+def as_plain_number(value: Value) -> Value:
+    """Return the number that a percentage or an angle in degrees is without its unit: `p / 100`, or the radians."""
+    number, unit = split_unit(value)
+    if not is_expression(number):
+        return number
+    if unit == PERCENT:
+        return Operation("/", (number, make_number(100)))
+    return Operation("radians", (number,)) if unit == DEGREES else number
 
 
 def has_variables(value: Value) -> bool:
-    value = value.product if isinstance(value, Quantity) and value.product is not None else value
+    if isinstance(value, Quantity) and value.product is not None:
+        value = value.product
     return is_expression(value) and bool(find_symbols(value))
-
-
-def divide(value: Value) -> Value:
-    return Operation("/", (value, make_number(100))) if is_expression(value) else value
 
 
 def match_parts(gold: Value, answer: Value, same: Same) -> Verdict:

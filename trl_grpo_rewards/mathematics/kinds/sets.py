@@ -1,9 +1,9 @@
 """Sets of numbers: intervals, unions, inequalities and set builders. Functions by cases, whose conditions are such sets."""
 
-import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import eq, gt, lt, ne
 from typing import Any, NamedTuple
 
 from ..evaluation import are_close, evaluate, evaluate_constant, is_real
@@ -13,24 +13,25 @@ from ..reader import Reader
 from ..tokens import Unreadable
 from ..values import INFINITY, MINUS_INFINITY, Call, Operation, Symbol, Value, is_expression, is_operation
 from ..words import normalize_words
-from .arrays import make_matrix, split_rows
+from .arrays import SET_OPERATIONS, make_matrix, split_rows
 from .families import Family, find_all_symbols, find_condition, make_family
-from .lists import Collection, is_list, list_items
+from .lists import Collection, find_places, is_list, items_of
 from .quantities import Quantity
-from .relations import FLIPS, SIGNS, Relation
+from .relations import FLIPS, RELATION_SIGNS, Relation, is_relation
 from .texts import Text
 
 
 FLIPPED = {**FLIPS, "\\ne": "\\ne"}
 INEQUALITIES = {*FLIPPED} - {"="}
-OPERATIONS = {"\\cup", "\\cap", "\\setminus"}
-ALL_NUMBERS = {("all", "real", "numbers"), ("all", "reals"), ("real", "numbers"), ("any", "real", "number")}
+ALL_NUMBERS = {"all real numbers", "all reals", "real numbers", "any real number"}
 ABOUT_NUMBERS = {*"real numbers reals x values of the".split()}
+# The brackets of an interval for the signs around its variable.
+BRACKETS_OF = {("<", "<"): "()", ("\\le", "<"): "[)", ("<", "\\le"): "(]", ("\\le", "\\le"): "[]"}
 NO_SOLUTION = ("no", "solution")
 PROBES = (-11.3, 1.7, 5.9)  # numbers at which an inequality is evaluated to see whether it is linear
-OTHERWISE = Symbol("otherwise")
-CONDITION_WORDS = {"if", "for", "when", "as", "where", "on", "whenever", "provided"}
-CONDITION_SIGNS = {"<", ">", "=", "\\le", "\\ge", "\\ne", "\\in"}
+OTHER_CASES = Symbol("otherwise")
+CONDITION_WORDS = {*"if for when as where on whenever provided".split()}
+CONDITION_SIGNS = {*FLIPPED, "\\in"}
 LAST_WORDS = {"otherwise", "else", "elsewhere", "other"}
 
 
@@ -53,23 +54,30 @@ class Cases(Value):
 # --- reading
 def read_builder(reader: Reader) -> Value | None:
     r"""Return the set that a condition after a bar or a colon describes: `\{x \mid x > 1\}`, `\{x \in \mathbb{Z} : x < 3\}`."""
-    start, end = reader.place + 1, reader.match[reader.place]
-    bars = [place for place in reader.outermost(start, end) if reader.tokens[place].text in ("|", ":")]
-    if not bars or bars[0] == start:
+    start = reader.place + 1
+    end = reader.match[reader.place]
+    bar = next(iter(find_places(reader, start, end, "|", ":")), start)
+    if bar == start or not find_places(reader, bar + 1, end, *RELATION_SIGNS):
         return None
-    if not any(reader.tokens[place].text in SIGNS for place in reader.outermost(bars[0] + 1, end)):
-        return None
-    texts = [text for text in reader.texts(start, end) if text != "{"]
-    domain = next((after for text, after in zip(texts, texts[1:], strict=False) if text == "\\mathbb"), "")
-    head = reader.statement(start, bars[0])
-    if isinstance(head, Relation) and head.signs == ("\\in",):
+    head = reader.statement(start, bar)
+    if is_relation(head, "\\in"):
         head = head.sides[0]
-    if (index := find_condition(reader.tokens[bars[0] + 1 : end])) is not None and head != Symbol(index[0]):
+    index = find_condition(reader.tokens[bar + 1 : end])
+    if index is not None and head != Symbol(index[0]):
         return make_family(head, *index)
-    condition = reader.statement(bars[0] + 1, end)
-    if isinstance(condition, Family) and head == Symbol(condition.index):
-        return Builder(condition.value, head, domain or condition.domain)
-    return condition if isinstance(condition, Family) else Builder(condition, head, domain)
+    domain = find_domain(reader, start, end)
+    condition = reader.statement(bar + 1, end)
+    if not isinstance(condition, Family):
+        return Builder(condition, head, domain)
+    if head != Symbol(condition.index):
+        return condition
+    return Builder(condition.value, head, domain or condition.domain)
+
+
+def find_domain(reader: Reader, start: int, end: int) -> str:
+    r"""Return the letter in the first `\mathbb{Z}` of a range, or an empty string."""
+    texts = [text for text in reader.texts(start, end) if text != "{"]
+    return next((letter for command, letter in pairwise(texts) if command == "\\mathbb"), "")
 
 
 def read_exception(reader: Reader) -> Value | None:
@@ -80,9 +88,11 @@ def read_exception(reader: Reader) -> Value | None:
     place = words.index("except") + 1
     if not {*words[1 : place - 1]} <= ABOUT_NUMBERS:
         return None
-    excluded = reader.statement(reader.place + place + (words[place : place + 1] == ["for"]), reader.end)
+    if words[place : place + 1] == ["for"]:
+        place += 1
+    excluded = reader.statement(reader.place + place, reader.end)
     reader.place = reader.end
-    return Operation("\\setminus", (Symbol("\\mathbb{R}"), Collection("{}", list_items(excluded))))
+    return Operation("\\setminus", (Symbol("\\mathbb{R}"), Collection("{}", items_of(excluded))))
 
 
 def read_system(reader: Reader) -> Value:
@@ -90,10 +100,9 @@ def read_system(reader: Reader) -> Value:
     rows = split_rows(reader, skips_empty=True)
     cases = [split_condition(reader, row) for row in rows]
     if all(len(parts) == 2 for parts in cases):
-        return Cases(
-            tuple((reader.statement(*value), read_condition(reader, *condition)) for value, condition in cases)
-        )
-    values = [reader.statement(row[0][0], row[-1][1]) for row in rows if len(row) == 1]
+        pairs = [(reader.statement(*value), read_condition(reader, *condition)) for value, condition in cases]
+        return Cases(tuple(pairs))
+    values = [reader.statement(*row[0]) for row in rows if len(row) == 1]
     if len(values) < len(rows):
         raise Unreadable("rows of different kinds")
     if all(isinstance(value, Relation) for value in values):
@@ -103,18 +112,23 @@ def read_system(reader: Reader) -> Value:
 
 def split_condition(reader: Reader, cells: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the ranges of a value and of its condition, or of the whole row if it has no condition."""
-    (start, end) = cells[0] if len(cells) == 1 else (0, 0)
+    if len(cells) > 1:
+        return cells
+    start, end = cells[0]
     for here in reader.outermost(start, end):
         token = reader.tokens[here]
         if token.kind == "word" and token.text.casefold() in CONDITION_WORDS | LAST_WORDS:
             return [(start, here), (here, end)]
-        if token.text == "," and has_sign(reader, here + 1, end) and not has_sign(reader, start, here):
+        if token.text == "," and is_before_condition(reader, start, here, end):
             return [(start, here), (here + 1, end)]
     return cells
 
 
-def has_sign(reader: Reader, start: int, end: int) -> bool:
-    return any(reader.tokens[here].text in CONDITION_SIGNS for here in reader.outermost(start, end))
+def is_before_condition(reader: Reader, start: int, comma: int, end: int) -> bool:
+    """Whether the part after a comma is an equation or inequality, and the part before it is none."""
+    if find_places(reader, start, comma, *CONDITION_SIGNS):
+        return False
+    return find_places(reader, comma + 1, end, *CONDITION_SIGNS) != []
 
 
 def read_condition(reader: Reader, start: int, end: int) -> Value:
@@ -122,7 +136,7 @@ def read_condition(reader: Reader, start: int, end: int) -> Value:
         start += 1
     words = tuple(text.casefold() for text in reader.texts(start, end) if text not in (".", ","))
     if words and words[0] in LAST_WORDS:
-        return OTHERWISE
+        return OTHER_CASES
     return reader.attempt(lambda reader: reader.statement(start, end)) or Text(words)
 
 
@@ -140,15 +154,8 @@ class RealSet(NamedTuple):
 
 
 EVERYTHING, NOTHING = RealSet([], lambda number: True), RealSet([], lambda number: False)
-NOT_NEGATIVE = RealSet([CONTEXT.mpf(0)], lambda number: number >= 0)
-COMPARE = {
-    "<": operator.lt,
-    ">": operator.gt,
-    "\\le": operator.lt,
-    "\\ge": operator.gt,
-    "\\ne": operator.ne,
-    "=": operator.eq,
-}
+FROM_ZERO = RealSet([CONTEXT.mpf(0)], lambda number: number >= 0)
+COMPARE = {"<": lt, ">": gt, "\\le": lt, "\\ge": gt, "\\ne": ne, "=": eq}
 
 
 def compare_with(sign: str, bound: Any) -> RealSet | None:
@@ -160,8 +167,8 @@ def compare_with(sign: str, bound: Any) -> RealSet | None:
 
 
 def unite(*sets: RealSet) -> RealSet:
-    ends = [end for one in sets for end in one.ends]
-    return RealSet(ends, lambda number: any(one.contains(number) for one in sets))
+    ends = [end for part in sets for end in part.ends]
+    return RealSet(ends, lambda number: any(part.contains(number) for part in sets))
 
 
 def intersect(*sets: RealSet) -> RealSet:
@@ -173,17 +180,19 @@ def complement(one: RealSet) -> RealSet:
 
 
 def make_points(numbers: list[Any]) -> RealSet:
-    return RealSet(numbers, lambda number: any(are_close(number, one) for one in numbers))
+    return RealSet(numbers, lambda number: any(are_close(number, point) for point in numbers))
 
 
 def list_probes(*sets: RealSet) -> list[Any]:
     """Return the ends of sets with a number in each part between, below and above them."""
     ends: list[Any] = []
-    for end in sorted(end for one in sets for end in one.ends):
+    for end in sorted(end for part in sets for end in part.ends):
         if not ends or not are_close(ends[-1], end):
             ends.append(end)
+    if not ends:
+        return [CONTEXT.mpf(0)]
     between = [(low + high) / 2 for low, high in pairwise(ends)]
-    return [*ends, *between, ends[0] - 1, ends[-1] + 1] if ends else [CONTEXT.mpf(0)]
+    return [*ends, *between, ends[0] - 1, ends[-1] + 1]
 
 
 def are_same_sets(one: RealSet, other: RealSet) -> bool:
@@ -200,26 +209,30 @@ NAMED_SETS = {"\\mathbb{R}": EVERYTHING, "\\emptyset": NOTHING} | {
 def is_set(value: Value) -> bool:
     """Whether a value can only be a set of numbers or a condition, and not a point or a list."""
     if isinstance(value, Relation):
-        return bool(INEQUALITIES & {*value.signs}) or value.signs == ("\\in",)
-    if isinstance(value, Collection):
-        if value.brackets in ("(]", "[)"):
-            return True
-        infinite = any(item in (INFINITY, MINUS_INFINITY) for item in value.items)
-        return infinite or (is_list(value) and any(map(is_set, value.items)))
-    return isinstance(value, Builder) or is_operation(value, *OPERATIONS) or find_named(value) is not None
+        return is_relation(value, "\\in") or not INEQUALITIES.isdisjoint(value.signs)
+    if not isinstance(value, Collection):
+        return isinstance(value, Builder) or is_operation(value, *SET_OPERATIONS) or find_named(value) is not None
+    if value.brackets in ("(]", "[)") or any(item in (INFINITY, MINUS_INFINITY) for item in value.items):
+        return True
+    return is_list(value) and any(map(is_set, value.items))
 
 
 def find_named(value: Value) -> RealSet | None:
-    if isinstance(value, Text):
-        is_empty = normalize_words(value.words) == NO_SOLUTION
-        return EVERYTHING if value.words in ALL_NUMBERS else NOTHING if is_empty else None
-    return NAMED_SETS.get(value.name) if isinstance(value, Symbol) else None
+    if isinstance(value, Symbol):
+        return NAMED_SETS.get(value.name)
+    if not isinstance(value, Text):
+        return None
+    if " ".join(value.words) in ALL_NUMBERS:
+        return EVERYTHING
+    return NOTHING if normalize_words(value.words) == NO_SOLUTION else None
 
 
 def find_set(value: Value) -> RealSet | None:
     """Return a set of real numbers, or None for what is not a set whose ends are numbers."""
     found = find_parts(value)
-    return None if found is None or len(found.ends) > MAX_ENDS else found
+    if found is None or len(found.ends) > MAX_ENDS:
+        return None
+    return found
 
 
 def find_parts(value: Value) -> RealSet | None:
@@ -227,17 +240,25 @@ def find_parts(value: Value) -> RealSet | None:
         return find_builder(value)
     if isinstance(value, Relation):
         return solve(value)
+    if is_list(value):
+        return find_list(value)
     if isinstance(value, Collection):
-        return find_collection(value)
-    if not is_operation(value, *OPERATIONS):
+        return find_numbers(value)
+    if not is_operation(value, *SET_OPERATIONS):
         return find_named(value)
-    parts = [*map(find_set, value.operands)]
-    found = [part for part in parts if part is not None]
-    if len(found) < len(parts):
+    parts = find_all_sets(value.operands)
+    if parts is None:
         return None
     if value.name == "\\setminus":
-        found[1:] = map(complement, found[1:])
-    return (unite if value.name == "\\cup" else intersect)(*found)
+        parts[1:] = map(complement, parts[1:])
+    return (unite if value.name == "\\cup" else intersect)(*parts)
+
+
+def find_all_sets(values: Sequence[Value]) -> list[RealSet] | None:
+    """Return the sets that values are, or None if one is no set."""
+    parts = [*map(find_set, values)]
+    found = [part for part in parts if part is not None]
+    return found if len(found) == len(parts) else None
 
 
 def find_builder(value: Builder) -> RealSet | None:
@@ -247,45 +268,67 @@ def find_builder(value: Builder) -> RealSet | None:
     found = find_set(value.condition)
     if found is None or value.domain in ("", "R"):
         return found
-    found = intersect(found, NOT_NEGATIVE) if value.domain == "N" else found
-    probes = list_probes(found)
-    low, high = min(probes), max(probes)
-    if value.domain not in ("Z", "N") or high - low > MAX_INTEGERS or found.contains(low) or found.contains(high):
+    if value.domain == "N":
+        found = intersect(found, FROM_ZERO)
+    return find_integers(found) if value.domain in ("Z", "N") else None
+
+
+def find_integers(numbers: RealSet) -> RealSet | None:
+    """Return the integers in a set, or None if there may be too many to list them."""
+    probes = list_probes(numbers)
+    low = min(probes)
+    high = max(probes)
+    if high - low > MAX_INTEGERS or numbers.contains(low) or numbers.contains(high):
         return None
-    numbers = map(CONTEXT.mpf, range(int(CONTEXT.ceil(low)), int(high)))
-    return make_points([number for number in numbers if found.contains(number)])
+    integers = map(CONTEXT.mpf, range(int(CONTEXT.ceil(low)), int(high)))
+    return make_points([integer for integer in integers if numbers.contains(integer)])
 
 
-def find_collection(value: Collection) -> RealSet | None:
-    if is_list(value):
-        parts = [find_set(item) for item in value.items]
-        found = [part for part in parts if part is not None]
-        common = intersect(*found)
-        if len(found) < len(parts) or len(common.ends) > MAX_ENDS:
-            return None
-        if value.word == "or" or are_same_sets(common, NOTHING):
-            return unite(*found)  # "x < 1, x > 3" cannot mean both
-        names = [{one for one in find_all_symbols(item) if not one.startswith("\\")} for item in value.items]
-        return common if all(isinstance(item, Relation) for item in value.items) and names[1:] == names[:-1] else None
+def find_list(value: Collection) -> RealSet | None:
+    """Return what the items of a list have in common or together: `x < 1, x > 3` cannot mean both."""
+    parts = find_all_sets(value.items)
+    if parts is None:
+        return None
+    common = intersect(*parts)
+    if len(common.ends) > MAX_ENDS:
+        return None
+    if value.word == "or" or are_same_sets(common, NOTHING):
+        return unite(*parts)
+    names = [{name for name in find_all_symbols(item) if not name.startswith("\\")} for item in value.items]
+    if not all(isinstance(item, Relation) for item in value.items) or names[1:] != names[:-1]:
+        return None
+    return common
+
+
+def find_numbers(value: Collection) -> RealSet | None:
+    """Return the numbers in braces, or in an interval."""
     numbers = [to_real(item) for item in value.items]
     if None in numbers:
         return None
     if value.brackets == "{}":
-        return None if any(abs(number) == ENDLESS for number in numbers) else make_points(numbers)
-    if len(numbers) != 2 or value.brackets == "<>" or numbers[0] > numbers[1]:
+        return None if ENDLESS in map(abs, numbers) else make_points(numbers)
+    if len(numbers) != 2 or value.brackets not in BRACKETS_OF.values():
         return None
-    above = compare_with("\\ge" if value.brackets[0] == "[" else ">", numbers[0])
-    below = compare_with("\\le" if value.brackets[1] == "]" else "<", numbers[1])
-    return None if above is None or below is None else intersect(above, below)
+    return find_between(value.brackets, *numbers)
+
+
+def find_between(brackets: str, low: Any, high: Any) -> RealSet | None:
+    if low > high:
+        return None
+    above = compare_with("\\ge" if brackets[0] == "[" else ">", low)
+    below = compare_with("\\le" if brackets[1] == "]" else "<", high)
+    return above and below and intersect(above, below)
 
 
 def to_real(value: Value) -> Any:
     found = evaluate_constant(value)
-    return found.real if found is not None and is_real(found) else None
+    if found is None or not is_real(found):
+        return None
+    return found.real
 
 
 def solve(relation: Relation) -> RealSet | None:
-    if relation.signs == ("\\in",):
+    if is_relation(relation, "\\in"):
         return find_set(relation.sides[1])
     result = EVERYTHING
     sides = [Symbol("f") if isinstance(side, Call) else side for side in relation.sides]
@@ -298,6 +341,7 @@ def solve(relation: Relation) -> RealSet | None:
 
 
 def solve_pair(left: Value, sign: str, right: Value) -> RealSet | None:
+    """Return the numbers for which a relation with one variable holds, or None if it is not linear in it or its modulus."""
     symbols = find_all_symbols(left) | find_all_symbols(right)
     if sign not in FLIPPED or len(symbols) != 1:
         return None
@@ -306,15 +350,20 @@ def solve_pair(left: Value, sign: str, right: Value) -> RealSet | None:
     if isinstance(right, Symbol) and (bound := to_real(left)) is not None:
         return compare_with(FLIPPED[sign], bound)
     if is_operation(right, "abs"):
-        left, sign, right = right, FLIPPED[sign], left
-    if is_operation(left, "abs") and to_real(right) is not None:
-        inside, outside = left.operands[0], Operation("-", (right,))
-        parts = solve_pair(inside, sign, right), solve_pair(inside, FLIPPED[sign], outside)
-        if parts[0] is None or parts[1] is None:
-            return None
-        within = sign in ("<", "\\le", "\\ne")
-        return intersect(parts[0], parts[1]) if within else unite(parts[0], parts[1])
-    return solve_linear(left, sign, right, symbols.pop())
+        return solve_modulus(right, FLIPPED[sign], left, symbols.pop())
+    return solve_modulus(left, sign, right, symbols.pop())
+
+
+def solve_modulus(left: Value, sign: str, right: Value, name: str) -> RealSet | None:
+    r"""Return the solutions of a relation, where `|x| < a` is both `x < a` and `x > -a`, and `|x| > a` one of them."""
+    if not is_operation(left, "abs") or to_real(right) is None:
+        return solve_linear(left, sign, right, name)
+    inside = left.operands[0]
+    above = solve_pair(inside, sign, right)
+    below = solve_pair(inside, FLIPPED[sign], Operation("-", (right,)))
+    if above is None or below is None:
+        return None
+    return (intersect if sign in ("<", "\\le", "\\ne") else unite)(above, below)
 
 
 def solve_linear(left: Value, sign: str, right: Value, name: str) -> RealSet | None:
@@ -324,10 +373,8 @@ def solve_linear(left: Value, sign: str, right: Value, name: str) -> RealSet | N
     except Undefined:
         return None
     slope = (values[1] - values[0]) / (points[1] - points[0])
-    linear = all(
-        are_close(values[0] + slope * (point - points[0]), value) for point, value in zip(points, values, strict=True)
-    )
-    if slope == 0 or not linear or not all(map(is_real, values)):
+    line = [values[0] + slope * (point - points[0]) for point in points]
+    if slope == 0 or not all(map(are_close, line, values)) or not all(map(is_real, values)):
         return None
     return compare_with(sign if slope > 0 else FLIPPED[sign], points[0] - values[0] / slope)
 
@@ -343,17 +390,22 @@ def find_whole_set(value: Value) -> RealSet | None:
 
 
 def find_subjects(value: Value) -> set[str]:
-    if isinstance(value, Relation):
-        sides = value.sides[:1] if value.signs == ("\\in",) else value.sides
-        return set().union(*(find_all_symbols(side) for side in sides if is_expression(side)))
-    return set().union(*map(find_subjects, value.items)) if is_list(value) else set()
+    """Return the names that a condition is about."""
+    if is_list(value):
+        return set().union(*map(find_subjects, value.items))
+    if not isinstance(value, Relation):
+        return set()
+    sides = value.sides[:1] if is_relation(value, "\\in") else value.sides
+    return set().union(*map(find_all_symbols, filter(is_expression, sides)))
 
 
 def match_sets(gold: Value, answer: Value, same: Same) -> Verdict:
-    numbers, its_numbers = find_whole_set(gold), find_whole_set(answer)
+    numbers = find_whole_set(gold)
+    its_numbers = find_whole_set(answer)
     if numbers is None or its_numbers is None:
         return UNDECIDED
-    names, its_names = find_subjects(gold), find_subjects(answer)
+    names = find_subjects(gold)
+    its_names = find_subjects(answer)
     if names and its_names and names != its_names and "" not in names | its_names:
         return False
     return are_same_sets(numbers, its_numbers)
@@ -361,21 +413,25 @@ def match_sets(gold: Value, answer: Value, same: Same) -> Verdict:
 
 def find_interval(value: Value) -> tuple[str, tuple[Value, ...]] | None:
     """Return the brackets and the ends of an interval such as `(a, b)` or `a < x < b`, or None for other values."""
-    if isinstance(value, Collection) and len(value.items) == 2 and value.brackets in ("()", "[]", "(]", "[)"):
-        if any(isinstance(item, Relation) for item in value.items):
-            return None  # (x, y) = (1, 2)
-        return value.brackets, value.items
-    if not isinstance(value, Relation) or len(value.sides) != 3 or not isinstance(value.sides[1], Symbol):
+    if isinstance(value, Relation):
+        turned = tuple(FLIPS.get(sign, "") for sign in value.signs[::-1])
+        return find_range(value.sides, value.signs) or find_range(value.sides[::-1], turned)
+    if not isinstance(value, Collection) or len(value.items) != 2 or value.brackets not in BRACKETS_OF.values():
         return None
-    flipped = [FLIPS.get(sign, "") for sign in value.signs[::-1]]
-    for sides, signs in ((value.sides, value.signs), (value.sides[::-1], flipped)):
-        if {*signs} <= {"<", "\\le"}:
-            return ("[" if signs[0] == "\\le" else "(") + ("]" if signs[1] == "\\le" else ")"), (sides[0], sides[2])
-    return None
+    if any(isinstance(item, Relation) for item in value.items):
+        return None  # (x, y) = (1, 2)
+    return value.brackets, value.items
+
+
+def find_range(sides: tuple[Value, ...], signs: tuple[str, ...]) -> tuple[str, tuple[Value, ...]] | None:
+    if signs not in BRACKETS_OF or not isinstance(sides[1], Symbol):
+        return None
+    return BRACKETS_OF[signs], sides[::2]
 
 
 def match_intervals(gold: Value, answer: Value, same: Same) -> Verdict:
-    one, other = find_interval(gold), find_interval(answer)
+    one = find_interval(gold)
+    other = find_interval(answer)
     if one is None or other is None or (isinstance(gold, Relation) and isinstance(answer, Relation)):
         return UNDECIDED
     return one[0] == other[0] and same.in_order(one[1], other[1])
@@ -391,24 +447,28 @@ def match_cases(gold: Value, answer: Value, same: Same) -> Verdict:
     """Return whether each row of one function equals a row of the other, or None if that cannot be computed."""
     if not isinstance(gold, Cases) or not isinstance(answer, Cases) or len(gold.rows) != len(answer.rows):
         return False
-    left, verdicts = list(range(len(answer.rows))), []
-    for place, (value, _) in enumerate(gold.rows):
-        partner = next((other for other in left if are_same_conditions(gold, place, answer, other, same)), None)
+    left = [*answer.rows]
+    verdicts = []
+    for value, condition in gold.rows:
+        partner = next((row for row in left if are_same_conditions(condition, gold, row[1], answer, same)), None)
         if partner is None:
             return False
-        verdicts.append(same(value, answer.rows[partner][0]))
+        verdicts.append(same(value, partner[0]))
         left.remove(partner)
     return conjoin(verdicts)
 
 
-def are_same_conditions(gold: Cases, place: int, answer: Cases, other: int, same: Same) -> bool:
-    one, its = gold.rows[place][1], answer.rows[other][1]
-    if OTHERWISE not in (one, its) or one == its:
-        return bool(same(one, its))
-    words, condition = (gold, its) if one == OTHERWISE else (answer, one)
-    parts = [find_set(row[1]) for row in words.rows if row[1] != OTHERWISE]
-    found, rest = [part for part in parts if part is not None], find_set(condition)
-    return rest is not None and len(found) == len(parts) and are_same_sets(rest, complement(unite(*found)))
+def are_same_conditions(condition: Value, gold: Cases, its_condition: Value, answer: Cases, same: Same) -> bool:
+    if condition != its_condition and OTHER_CASES in (condition, its_condition):
+        return is_rest(its_condition, gold) if condition == OTHER_CASES else is_rest(condition, answer)
+    return bool(same(condition, its_condition))
+
+
+def is_rest(condition: Value, cases: Cases) -> bool:
+    """Whether a condition is met exactly where those of a function, which ends with "otherwise", are not."""
+    rest = find_set(condition)
+    parts = find_all_sets([its_condition for _, its_condition in cases.rows if its_condition != OTHER_CASES])
+    return rest is not None and parts is not None and are_same_sets(rest, complement(unite(*parts)))
 
 
 SETS = Kind(is_set, match_sets)

@@ -2,15 +2,15 @@
 
 import re
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
-from ..matching import Kind, Same, Verdict
+from ..matching import Kind, Same
 from ..reader import RELATION, Reader
 from ..tokens import NUMBERS, Token
 from ..values import INFINITY, Symbol, Value, make_number, operands_of
 from ..words import GENERIC_NOUNS, changes, find_number_word, has_role, is_label, normalize_words
 from .families import states_condition
-from .lists import LETTERS, is_letter
+from .lists import CHOICE_LETTERS, is_letter, text_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +21,15 @@ class Choice(Value):
     value: Value
 
 
-def find_choice(text: str, letters: str = LETTERS) -> re.Match[str] | None:
+def find_choice(text: str, letters: str = CHOICE_LETTERS) -> re.Match[str] | None:
     """Return where a short text names the one letter that it chooses, as group 1. After a mark, the option's text follows."""
     text = text.translate({0x410: "A", 0x421: "C"}).rstrip(" .,;:*`")  # in Cyrillic
     text = re.sub(r"^\W?[a-z][).:](?=\W|\d|$)", lambda found: found[0].upper(), text)
     if re.match(r"\W?[A-Z]\. ?[A-Z]\.", text):  # initials of a name
         return None
     alone = re.fullmatch(r"\s*(?:(?i:option|choice)\s)?\W*([^\W\d_])\W*", text)
-    text = alone[1].upper() if alone else text
+    if alone:
+        text = alone[1].upper()
     if not text.isascii():  # Chinese, Japanese and Korean set no spaces between their words and a letter
         text = re.sub(r"(?=[\u2e80-\uffff])\w", "·", text)
     letter = rf"(?<![\w\\'])([{letters}])(?![\w'])"
@@ -47,7 +48,9 @@ def find_choice(text: str, letters: str = LETTERS) -> re.Match[str] | None:
         return first
     article = r"(?!(?<=[AI])\s(?!or\b|and\b|nor\b|is\b|because\b)[a-z])"
     named = [*re.finditer(f"{letter}{article}", text)]
-    return named[0] if len({one[1] for one in named}) == 1 and is_chosen(text, named[-1]) else None
+    if len({one[1] for one in named}) != 1 or not is_chosen(text, named[-1]):
+        return None
+    return named[0]
 
 
 IN_FORMULA_BEFORE = re.compile(
@@ -76,21 +79,29 @@ def is_chosen(text: str, found: re.Match[str]) -> bool:
 
 def split_choice(tokens: list[Token]) -> tuple[str, list[Token]] | None:
     """Return the letter and the text of an option such as `B. Paris`, `(B) 12`, `B: 12` or `B) 12`, but no product."""
-    if {*LETTERS}.isdisjoint(token.text for token in tokens[:4]):
+    if {*CHOICE_LETTERS}.isdisjoint(token.text for token in tokens[:4]):
         return None
-    parts = [" " * token.spaced + token.text for token in tokens]
+    parts = [f" {token.text}" if token.spaced else token.text for token in tokens]
     found = find_choice("".join(parts))
     if found is None or found[0][-1] not in ").:]":
         return None
     rest = tokens[sum(length <= found.end() for length in accumulate(map(len, parts))) :]
-    is_open, is_closed = {*"(["} & {*found[0]}, found[0][-1] in ")]"
-    if not rest or (is_open and rest[0].kind == "sign"):
+    if not rest or not is_text_of_option(found[0], rest[0]):
         return None
-    is_apart = rest[0].spaced or rest[0].kind == "word" or (is_closed and (not is_open or rest[0].kind in NUMBERS))
-    return (found[1], rest) if is_apart else None
+    return found[1], rest
 
 
-def match_choices(gold: Value, answer: Value, same: Same) -> Verdict:
+def is_text_of_option(mark: str, first: Token) -> bool:
+    """Whether the text after `B.`, `(B)` or `B)` is that of an option, and the letter is no factor of it."""
+    is_open = not {"(", "["}.isdisjoint(mark)
+    if is_open and first.kind == "sign":
+        return False
+    if first.spaced or first.kind == "word":
+        return True
+    return mark[-1] in ")]" and (not is_open or first.kind in NUMBERS)
+
+
+def match_choices(gold: Value, answer: Value, same: Same) -> bool | None:
     if isinstance(gold, Choice) and isinstance(answer, Choice):
         return gold.letter == answer.letter
     if isinstance(gold, Choice):
@@ -107,7 +118,7 @@ MAX_TITLE_WORDS = 3
 # The formula of a compound or an ion, such as `H_2O`, `Ca(OH)_2` and `SO_4^2-`.
 FORMULA = re.compile(r"(?=.*[\d+-])(?:[A-Z][a-z]?(?:_?\d++)?|\(|\)(?:_?\d++)?)+(?:\^?\d*[+-])?")
 TEXT_SIGNS = {*".,;:'-!?\"/&@%$"}
-REPLIES = {"yes", "no", "true", "false"}  # answers that may have a reason after a comma
+SHORT_REPLIES = {"yes", "no", "true", "false"}  # answers that may have a reason after a comma
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +135,9 @@ def read_as_text(tokens: list[Token]) -> Text | None:
     if is_sentence(tokens) or is_title(tokens):
         return Text(texts)
     formula = "".join(token.text for token in tokens if token.text not in "{}")
-    return Text((re.sub(r"(?<=[a-z)])(?=\d)", "_", formula.casefold()),)) if FORMULA.fullmatch(formula) else None
+    if not FORMULA.fullmatch(formula):
+        return None
+    return Text((re.sub(r"(?<=[a-z)])(?=\d)", "_", formula.casefold()),))
 
 
 def fold(tokens: list[Token]) -> tuple[str, ...]:
@@ -139,70 +152,96 @@ def is_sentence(tokens: list[Token]) -> bool:
 def is_title(tokens: list[Token]) -> bool:
     """Whether the tokens are a name with a number, such as `Statement 2` or `January 5, 2021`."""
     words = [token.text for token in tokens if token.kind == "word" and not has_role(token.text, "ordinal")]
-    if not 1 <= len(words) <= MAX_TITLE_WORDS or not all(word.istitle() or word == "of" for word in words):
+    if not 1 <= len(words) <= MAX_TITLE_WORDS or not all(map(is_title_word, words)):
         return False
-    if any(is_label(word.casefold()) or (changes(word) and word != "No") for word in words):  # No. 7
+    others = [token.text for token in tokens if token.kind != "word"]
+    return bool(others) and all(text.isdecimal() or text in (",", ".", "#") for text in others)
+
+
+def is_title_word(word: str) -> bool:
+    if is_label(word.casefold()) or (changes(word) and word != "No"):  # No. 7
         return False
-    others = [token for token in tokens if token.kind != "word"]
-    return bool(others) and all(token.text.isdecimal() or token.text in (",", ".", "#") for token in others)
+    return word.istitle() or word == "of"
 
 
 def read_words(reader: Reader) -> Value | None:
     """Return a range that consists of words, or is a name such as `St. John's`, as words or as the number they are."""
-    start, end = find_label(reader), reader.end
-    tokens = reader.tokens[start:end]
-    words = [token for token in tokens if token.kind == "word"]
-    if not words or any(token.kind in ("number", "grouped", "command") for token in tokens):
+    tokens = reader.tokens[find_label(reader) : reader.end]
+    if any(map(is_mathematical, tokens)) or lists_words(tokens):
         return None
-    if any(
-        token.text in ("[", "{", "\\{") or (token.kind == "sign" and token.text not in TEXT_SIGNS) for token in tokens
-    ):
+    if not any(token.kind == "word" for token in tokens):
         return None
-    separators = [here for here in range(start, end) if reader.tokens[here].text in ("and", "or", ",", ";")]
-    places = [start - 1, *separators, end]
-    if separators and all(high - low <= 2 for low, high in zip(places, places[1:], strict=False)):
-        return None  # a list of letters or words
-    if separators and any(token.kind == "letter" and not token.upright for token in tokens):
-        return None
-    reader.place = end
-    texts = fold([token for token in tokens if token.kind in ("word", "letter")])
-    negative = has_role(texts[0], "minus")
-    number = find_number_word(texts[negative:])
+    reader.place = reader.end
+    return make_words(fold([token for token in tokens if token.kind in ("word", "letter")]))
+
+
+def is_mathematical(token: Token) -> bool:
+    if token.kind == "sign":
+        return token.text not in TEXT_SIGNS
+    return token.kind in ("number", "grouped", "command") or token.text in ("[", "{", "\\{")
+
+
+def lists_words(tokens: list[Token]) -> bool:
+    """Whether a separator is among tokens that are single words or letters, or of which some are letters of formulas."""
+    separators = [place for place, token in enumerate(tokens) if token.text in ("and", "or", ",", ";")]
+    if not separators:
+        return False
+    if any(token.kind == "letter" and not token.upright for token in tokens):
+        return True
+    return all(high - low <= 2 for low, high in pairwise([-1, *separators, len(tokens)]))
+
+
+def make_words(texts: tuple[str, ...]) -> Value:
+    if normalize_words(texts) == ("infinity",):
+        return INFINITY
+    is_negative = has_role(texts[0], "minus")
+    number = find_number_word(texts[is_negative:])
     if number is None:
-        return INFINITY if normalize_words(texts) == ("infinity",) else Text(texts)
-    return make_number(-number if negative else number)
+        return Text(texts)
+    return make_number(-number if is_negative else number)
 
 
 def read_first_word(reader: Reader) -> Value | None:
     """Return the first word of `Yes, it is`."""
     word, comma = reader.ahead(2)
-    if word.casefold() not in REPLIES or comma != ",":
+    if word.casefold() not in SHORT_REPLIES or comma != ",":
         return None
     reader.place = reader.end
     return Text((word.casefold(),))
 
 
 def find_label(reader: Reader) -> int:
-    start, end, tokens = reader.place, reader.end, reader.tokens
+    """Return the place after the label that starts here, such as `the answer is`, or this place if there is none."""
+    start = reader.place
     place = start
-    while place < end and (
-        tokens[place].kind == "word"
-        or tokens[place].text == ":"
-        or (place > start and tokens[place].text == "," and ends_label(reader, place))
-        or (tokens[place].text in ("\\max", "\\min") and reader.texts(place + 1, place + 2) == [":"])
-    ):
+    while place < reader.end and continues_label(reader, place):
         place += 1
-    if place in (start, end) or any(reader.find_infixes(place, RELATION, RELATION)):
+    if place in (start, reader.end) or any(reader.find_infixes(place, RELATION, RELATION)):
         return start
     words = [text.casefold().lstrip("\\") for text in reader.texts(start, place) if text != ","]
+    return place if is_label_phrase(words) else start
+
+
+def continues_label(reader: Reader, place: int) -> bool:
+    token = reader.tokens[place]
+    if token.kind == "word" or token.text == ":":
+        return True
+    if token.text == ",":
+        return place > reader.place and ends_label(reader, place)
+    return token.text in ("\\max", "\\min") and reader.texts(place + 1, place + 2) == [":"]
+
+
+def is_label_phrase(words: list[str]) -> bool:
+    """Whether words only lead to a value: they are labels, or end in a verb. A word such as `approximately` may follow."""
     while words and has_role(words[-1], "rounding"):
         words.pop()
     if all(is_label(word) or word == ":" for word in words):
-        return place
-    is_barred = any(
-        changes(word) and not has_role(word, "noun phrase") or has_role(word, "rounding") for word in words[:-1]
-    )
-    return place if has_role(words[-1], "verb") and not is_barred else start
+        return True
+    return has_role(words[-1], "verb") and not any(map(bars_label, words[:-1]))
+
+
+def bars_label(word: str) -> bool:
+    return has_role(word, "rounding") or (changes(word) and not has_role(word, "noun phrase"))
 
 
 def ends_label(reader: Reader, place: int) -> bool:
@@ -227,24 +266,26 @@ def skip_remark(reader: Reader) -> None:
 
 
 def starts_remark(reader: Reader, place: int) -> bool:
-    word, before = reader.tokens[place].text, reader.tokens[place - 1].text
+    word = reader.tokens[place].text
+    before = reader.tokens[place - 1].text
     if states_condition(reader, place) or (word.casefold() == "so" and concludes(reader, place)):
         return False
     if has_role(word, "reason") or (before == "," and has_role(word, "reason after a comma")):
         return True
-    after = reader.texts(place + 1, min(place + 2, reader.end))
+    after = text_at(reader, place + 1)
     if word.casefold() in ("for", "where"):
-        return bool(after) and has_role(after[0], "quantifier")
+        return has_role(after, "quantifier")
     return word.casefold() == "only" and not after
 
 
 def concludes(reader: Reader, place: int) -> bool:
     """Whether the text from a place on has other numbers than the text before it, as in `x = 3, so y = 5`."""
-    known, new = (
-        {token.text for token in reader.tokens[start:end] if token.kind in NUMBERS}
-        for start, end in ((reader.place, place), (place, reader.end))
-    )
-    return not new <= known
+    before = find_numerals(reader.tokens[reader.place : place])
+    return not find_numerals(reader.tokens[place : reader.end]) <= before
+
+
+def find_numerals(tokens: list[Token]) -> set[str]:
+    return {token.text for token in tokens if token.kind in NUMBERS}
 
 
 def encloses_remark(reader: Reader, place: int) -> bool:
@@ -265,14 +306,21 @@ def skip_brackets(reader: Reader, value: Value) -> Value:
 
 
 # --- comparison
-def match_texts(gold: Value, answer: Value, same: Same) -> Verdict:
+def match_texts(gold: Value, answer: Value, same: Same) -> bool:
     """Compare words without case, articles and plural. An answer may add a noun such as `function` to an adjective."""
-    if isinstance(gold, Text) and isinstance(answer, Text):
-        words, its_words = normalize_words(gold.words), normalize_words(answer.words)
-        is_same = words == its_words or " ".join(gold.words).casefold() == " ".join(answer.words).casefold()
-        return is_same or (words == its_words[:-1] and its_words[-1] in GENERIC_NOUNS)
-    text, other = (gold, answer) if isinstance(gold, Text) else (answer, gold)
-    return isinstance(text, Text) and "".join(text.words).casefold() == "".join(list_letters(other)).casefold()
+    if not isinstance(gold, Text):
+        return isinstance(answer, Text) and are_letters(gold, answer)
+    if not isinstance(answer, Text):
+        return are_letters(answer, gold)
+    words = normalize_words(gold.words)
+    its_words = normalize_words(answer.words)
+    if words == its_words or " ".join(gold.words).casefold() == " ".join(answer.words).casefold():
+        return True
+    return words == its_words[:-1] and its_words[-1] in GENERIC_NOUNS
+
+
+def are_letters(value: Value, text: Text) -> bool:
+    return "".join(text.words).casefold() == "".join(list_letters(value)).casefold()
 
 
 def list_letters(value: Value) -> list[str]:
@@ -284,4 +332,4 @@ def list_letters(value: Value) -> list[str]:
     return names if len(names) == len(operands) else []
 
 
-TEXTS = Kind(lambda value: isinstance(value, Text), match_texts)
+TEXT_VALUES = Kind(lambda value: isinstance(value, Text), match_texts)
