@@ -23,7 +23,9 @@ SIGNS = {
     **{letter.upper(): f"\\{name.capitalize()} " for letter, name in LETTERS.items()},
     **dict.fromkeys("\u200b\u2060\ufeff\u200e\u200f", ""),
 }
+SUPERSCRIPT = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ]+")
 SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ", "0123456789-+n")
+SUBSCRIPT = re.compile("[₀₁₂₃₄₅₆₇₈₉]+")
 SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 SYNONYMS = read_spellings(TABLES["commands"])
 FONTS = {command: font for font, commands in TABLES["fonts"].items() for command in commands.split()}
@@ -46,22 +48,28 @@ PREFIXED = {"x": 16, "o": 8, "b": 2}  # bases of numbers as programs write them:
 def normalize_signs(text: str) -> str:
     """Return a text with LaTeX in place of Unicode signs and without math delimiters."""
     if not text.isascii():
-        text = re.sub("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ]+", lambda found: f"^{{{found[0].translate(SUPERSCRIPTS)}}}", text)
-        text = re.sub("[₀₁₂₃₄₅₆₇₈₉]+", lambda found: f"_{{{found[0].translate(SUBSCRIPTS)}}}", text)
-        text = "".join(one if one <= "\x7f" else widen(one) for one in text)
+        text = SUPERSCRIPT.sub(lambda found: f"^{{{found[0].translate(SUPERSCRIPTS)}}}", text)
+        text = SUBSCRIPT.sub(lambda found: f"_{{{found[0].translate(SUBSCRIPTS)}}}", text)
+        text = "".join(sign if sign <= "\x7f" else widen(sign) for sign in text)
     if IS_REWRITTEN.search(text):
         for pattern, plain in REWRITTEN.items():
             text = re.sub(pattern, plain, text)
     if "\\\\" in text and "&" not in text and "\\begin" not in text:
         text = re.sub(r"\\\\(?=[A-Za-z({\[])", r"\\", text)  # escaped once too often
     if "$" in text:
-        text = re.sub(r"\bUS ?(?=\\?\$)", "", text)
-        parts = re.split(r"(?<!\\)\$+", text)
-        if len(parts) % 2:
-            text = " ".join(part if number % 2 else set_upright(part) for number, part in enumerate(parts))
+        text = drop_dollars(text)
     return re.sub(
         r"(?<![\w.])0([xob])([\dA-Fa-f]+)(?!\w)", lambda found: f"{found[2].upper()}_{{{PREFIXED[found[1]]}}}", text
     )
+
+
+def drop_dollars(text: str) -> str:
+    """Return a text without the dollars around mathematics. Others are a currency."""
+    text = re.sub(r"\bUS ?(?=\\?\$)", "", text)
+    parts = re.split(r"(?<!\\)\$+", text)
+    if len(parts) % 2 == 0:
+        return text
+    return " ".join(part if number % 2 else set_upright(part) for number, part in enumerate(parts))
 
 
 def set_upright(text: str) -> str:

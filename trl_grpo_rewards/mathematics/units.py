@@ -21,28 +21,40 @@ MARKS: dict[str, Unit] = {"'": (("ft", 1),), "''": (("in", 1),)}  # feet and inc
 def parse_unit(text: str) -> Unit:
     """Return a unit that is written as in the table: `km/h`, `kW*h`, `cm^3`."""
     above, _, below = text.partition("/")
-    factors = [(one, 1) for one in above.split("*")] + [(one, -1) for one in below.split("*") if one]
+    factors = [(factor, 1) for factor in above.split("*")] + [(factor, -1) for factor in below.split("*") if factor]
     return tuple(
-        sorted((name, sign * int(power or 1)) for one, sign in factors for name, _, power in [one.partition("^")])
+        sorted(
+            (name, sign * int(power or 1)) for factor, sign in factors for name, _, power in [factor.partition("^")]
+        )
     )
 
 
-def fill_spellings() -> None:
-    for entry in re.split(r" {2,}|\n", TABLE.strip()):
-        names, _, others = entry.partition("|")
-        name, *symbols = names.split()
-        base = name.rstrip("+")
-        symbols += [] if base[0].isalnum() else [base]
-        singular = [*others.split(), *([base] if len(base) > 2 and base.isalpha() else [])]
-        words = [form for word in singular for form in (word, f"{word}s")]
-        SPELLINGS.update(dict.fromkeys((*symbols, *words), parse_unit(base)))
-        for letter, prefix in PREFIXES.items() if name != base else ():
-            for start, spellings in ((letter, symbols), (prefix, words), (prefix.capitalize(), words)):
-                for one in spellings:
-                    SPELLINGS.setdefault(start + one, ((letter + base, 1),))
+def add_unit(entry: str) -> None:
+    """Add the spellings of an entry of the table: symbols, and nouns after a bar. Prefixes may stand before a name with `+`."""
+    names, _, others = entry.partition("|")
+    name, *symbols = names.split()
+    base = name.rstrip("+")
+    if not base[0].isalnum():
+        symbols.append(base)
+    nouns = others.split()
+    if len(base) > 2 and base.isalpha():
+        nouns.append(base)
+    words = [form for noun in nouns for form in (noun, f"{noun}s")]
+    SPELLINGS.update(dict.fromkeys((*symbols, *words), parse_unit(base)))
+    if name != base:
+        add_prefixed(base, symbols, words)
 
 
-fill_spellings()
+def add_prefixed(base: str, symbols: list[str], words: list[str]) -> None:
+    for letter, prefix in PREFIXES.items():
+        unit = ((letter + base, 1),)
+        for start, spellings in ((letter, symbols), (prefix, words), (prefix.capitalize(), words)):
+            for spelling in spellings:
+                SPELLINGS.setdefault(start + spelling, unit)
+
+
+for entry in re.split(r" {2,}|\n", TABLE.strip()):
+    add_unit(entry)
 KNOWN = {name for unit in SPELLINGS.values() for name, _ in unit}
 LETTERS = {spelling for spelling in SPELLINGS if len(spelling) == 1 and spelling.isalpha() and spelling.isascii()}
 SHORT = {spelling for spelling in SPELLINGS if 2 <= len(spelling) <= 3 and spelling.isascii()}
