@@ -153,29 +153,30 @@ def evaluate_node(value: Value, point: dict[str, Numeric], only_real: bool) -> N
         return point[value.name] if value.name in point else CONSTANT_VALUES[value.name]
     if not isinstance(value, Operation):
         raise Undefined
-    if value.name in ("floor", "ceil", "gcd", "lcm"):
-        exact = evaluate_exactly(value)
-        if exact is not None:
-            return to_decimal(exact)
-    if value.name in ("sum", "prod"):
-        return evaluate_series(value, point, only_real)
-    if value.name == "cross":
-        return cross(value, point, only_real)
+    special = COMPUTED_APART.get(value.name)
+    if special is not None and (number := special(value, point, only_real)) is not None:
+        return number
     operands = [evaluate_node(operand, point, only_real) for operand in value.operands]
-    if isinstance(value, Call):
-        return call(value.name, operands)
-    if value.name == "+":
-        result = functools.reduce(operator.add, operands)
-    elif value.name == "*":
-        result = functools.reduce(operator.mul, operands)
-    elif value.name in COMPUTE:
-        result = COMPUTE[value.name](*operands)
+    return call(value.name, operands) if isinstance(value, Call) else compute(value.name, operands, only_real)
+
+
+def compute(name: str, operands: list[Numeric], only_real: bool) -> Numeric:
+    if name in ("+", "*"):
+        result = functools.reduce(operator.add if name == "+" else operator.mul, operands)
+    elif name in COMPUTE:
+        result = COMPUTE[name](*operands)
     else:
         raise Undefined
-    result = guard(result)
+    guard(result)
     if only_real and type(result) is not CONTEXT.mpf:
         raise Undefined
     return result
+
+
+def evaluate_rational(value: Operation, point: dict[str, Numeric], only_real: bool) -> Numeric | None:
+    """Return the exact value of an operation that rounding errors could change much, or None if it has none."""
+    exact = evaluate_exactly(value)
+    return None if exact is None else to_decimal(exact)
 
 
 def cross(value: Operation, point: dict[str, Numeric], only_real: bool) -> Numeric:
@@ -187,20 +188,29 @@ def cross(value: Operation, point: dict[str, Numeric], only_real: bool) -> Numer
 
 def evaluate_series(value: Operation, point: dict[str, Numeric], only_real: bool) -> Numeric:
     index, low, high, body = value.operands
-    bounds = [evaluate_node(bound, point, only_real) for bound in (low, high)]
-    if not isinstance(index, Symbol) or any(
-        not isinstance(bound, CONTEXT.mpf) or bound != int(bound) for bound in bounds
-    ):
+    first, last = (evaluate_node(bound, point, only_real) for bound in (low, high))
+    if not isinstance(index, Symbol) or not is_whole(first) or not is_whole(last):
         raise Undefined
-    if bounds[1] - bounds[0] > MAX_TERMS:
+    if last - first > MAX_TERMS:
         raise TooLarge
-    spend(int(3 * (bounds[1] - bounds[0] + 1)) if bounds[1] >= bounds[0] else 1)
+    spend(int(3 * (last - first + 1)) if last >= first else 1)
     terms = [
-        evaluate_node(body, {**point, index.name: CONTEXT.mpf(k)}, only_real)
-        for k in range(int(bounds[0]), int(bounds[1]) + 1)
+        evaluate_node(body, {**point, index.name: CONTEXT.mpf(k)}, only_real) for k in range(int(first), int(last) + 1)
     ]
     join = operator.add if value.name == "sum" else operator.mul
     return guard(functools.reduce(join, terms, CONTEXT.mpf(value.name == "prod")))
+
+
+def is_whole(number: Numeric) -> bool:
+    return isinstance(number, CONTEXT.mpf) and number == int(number)
+
+
+# Operations that are not computed from their operands alone; None stands for those that are, after all.
+COMPUTED_APART: dict[str, Callable[[Operation, dict[str, Numeric], bool], Numeric | None]] = {
+    **dict.fromkeys(("floor", "ceil", "gcd", "lcm"), evaluate_rational),
+    **dict.fromkeys(("sum", "prod"), evaluate_series),
+    "cross": cross,
+}
 
 
 def are_close(one: Numeric, other: Numeric, nothing: Any = NOTHING) -> bool:
