@@ -44,7 +44,8 @@ def start_process() -> Popen[bytes]:
 def exchange(process: Popen[bytes], gold: str, answer: str, seconds: float) -> bool | None:
     """Return the reply to a question, or None if the process has ended itself because the time is up."""
     assert process.stdin is not None and process.stdout is not None  # they are pipes
-    end, reply = time.monotonic() + seconds, b"\n"
+    end = time.monotonic() + seconds
+    reply = b"\n"
     watch = threading.Timer(seconds + 1.0, process.kill)  # if it is stopped, or hangs before it has a deadline
     with contextlib.suppress(RuntimeError):  # this process can have no more threads
         watch.start()
@@ -72,7 +73,8 @@ def forget_process() -> None:
     global LOCK, PROCESS
     if PROCESS is not None and PROCESS.stdin is not None:
         PROCESS.stdin.close()
-    LOCK, PROCESS = threading.Lock(), None
+    LOCK = threading.Lock()
+    PROCESS = None
 
 
 atexit.register(lambda: end_process(PROCESS))

@@ -108,28 +108,29 @@ def find_last_boxes(text: str) -> deque[re.Match[str]]:
 
 def join_last_boxes(text: str, boxes: deque[re.Match[str]]) -> str | None:
     """Return the content of the last box that is not empty, joined with the boxes that are in one list with it."""
-    contents: list[str] = []
-    words: list[str] = []
-    end, empty = len(text), 0
-    for box in reversed(boxes):
-        content, after = read_content(text, box.end())
-        if contents:
-            between = BETWEEN_BOXES.fullmatch(text, after, end)
-            if not content or between is None or len(contents) > MAX_JOINED_BOXES:
-                break
-            words.append(f" {between[1]} " if between[1] else ", ")
-        elif content is None:
+    before = [*boxes]
+    while before:
+        box = before.pop()
+        content, _ = read_content(text, box.end())
+        if content is None:
             return None
-        end = box.start()
-        if contents or content.strip() or empty == MAX_EMPTY_BOXES:
-            contents.append(content)
-        else:
-            empty += 1
-    if not contents:
-        return "" if empty else None
-    if len({*contents}) == 1:
-        return contents[0]
-    return "".join(part for pair in zip(contents[::-1], [*words[::-1], ""], strict=True) for part in pair)
+        if content.strip() or len(boxes) - len(before) > MAX_EMPTY_BOXES:
+            return join_boxes(text, content, box.start(), before)
+    return "" if boxes else None
+
+
+def join_boxes(text: str, content: str, start: int, before: list[re.Match[str]]) -> str:
+    """Return the content of a box that starts here, joined with the boxes before it that are in one list with it."""
+    parts = [content]
+    for box in reversed(before):
+        earlier, end = read_content(text, box.end())
+        between = BETWEEN_BOXES.fullmatch(text, end, start)
+        if not earlier or between is None or len(parts) > 2 * MAX_JOINED_BOXES:
+            break
+        parts = [earlier, f" {between[1]} " if between[1] else ", ", *parts]
+        start = box.start()
+    are_same = len({*parts[::2]}) == 1
+    return content if are_same else "".join(parts)
 
 
 def read_content(text: str, start: int) -> tuple[str | None, int]:
@@ -170,11 +171,13 @@ def find_stated_answer(text: str) -> str | None:
 def find_first_statement(text: str) -> int:
     """Return where a text first states an answer, in a box, after a mark or in words, or -1."""
     phrases = (
-        one for one in STATEMENT.finditer(text) if AFTER_COLON.match(one[0]) or NAME_OR_VALUE.match(text, one.end())
+        phrase
+        for phrase in STATEMENT.finditer(text)
+        if AFTER_COLON.match(phrase[0]) or NAME_OR_VALUE.match(text, phrase.end())
     )
-    hashes = (one for one in HASHES.finditer(text) if VALUE.match(text, one.end()))
+    hashes = (mark for mark in HASHES.finditer(text) if VALUE.match(text, mark.end()))
     found = (BOX.search(text), TAG_END.search(text), next(phrases, None), next(hashes, None))
-    return min((one.start() for one in found if one is not None), default=-1)
+    return min((first.start() for first in found if first is not None), default=-1)
 
 
 def list_marked_statements(text: str) -> Iterator[tuple[int, str | None]]:
@@ -199,10 +202,7 @@ def add_other_letter(text: str, end: int, answer: str | None) -> str | None:
 
 def list_worded_statements(text: str, are_alone: bool) -> Iterator[tuple[int, str | None]]:
     """Yield the last statements in words. A phrase next to a marked statement counts only if a value follows it."""
-    found = STATEMENT.finditer(text)
-    phrases = [one.end() for one in found if not CHECKED.search(text, max(0, one.start() - 30), one.start())]
-    values = [place for place in phrases if VALUE.match(text, place)]
-    for place in (values or (phrases if are_alone else []))[-1:]:
+    if (place := find_phrase(text, are_alone)) is not None:
         yield (place, read_statement(text[place:]))
     for last_named in deque(NAMED_LAST.finditer(text), maxlen=1):
         line = text[max(0, last_named.start() - MAX_NAMED_CHARS) : last_named.start()].rpartition("\n")[2]
@@ -215,17 +215,43 @@ def list_worded_statements(text: str, are_alone: bool) -> Iterator[tuple[int, st
         yield (last.start(1), read_statement(last[1]))
 
 
+def find_phrase(text: str, are_alone: bool) -> int | None:
+    """Return where the last phrase before a statement ends, best of all one before a value, or None."""
+    phrases = [
+        found.end()
+        for found in STATEMENT.finditer(text)
+        if not CHECKED.search(text, max(0, found.start() - 30), found.start())
+    ]
+    values = [place for place in phrases if VALUE.match(text, place)]
+    places = values or (phrases if are_alone else [])
+    return places[-1] if places else None
+
+
 def read_statement(text: str) -> str | None:
     """Return the first sentence, or only its mathematics or number, without a remark and closing marks after it."""
     text = MARKUP.sub("", text[:MAX_STATEMENT_CHARS]).lstrip(" \t\n*_}")
     if (quoted := QUOTED.match(text)) is not None:
         return quoted[1].strip()
     text = text.lstrip('"“„«「')
-    match = MATHEMATICS.match(text)
-    if match and match.lastindex and not TWO_WORDS.search(inside := match[match.lastindex].strip()):
-        rest = text[match.end() :].lstrip("*_ ")
-        if not rest or rest[0] in ".!\n" or inside[-1:] == "." or AFTER_MATHEMATICS.match(rest):
-            return inside.removesuffix(".")
+    formula = read_formula(text)
+    return read_sentence(text) if formula is None else formula
+
+
+def read_formula(text: str) -> str | None:
+    """Return the mathematics that a text begins with, or None if it goes on with the words after it."""
+    found = MATHEMATICS.match(text)
+    if found is None or found.lastindex is None:
+        return None
+    formula = found[found.lastindex].strip()
+    if TWO_WORDS.search(formula):
+        return None
+    rest = text[found.end() :].lstrip("*_ ")
+    ends = not rest or rest[0] in ".!\n" or formula[-1:] == "."
+    return formula.removesuffix(".") if ends or AFTER_MATHEMATICS.match(rest) else None
+
+
+def read_sentence(text: str) -> str | None:
+    """Return the first sentence without what follows its statement, or None if it asks a question and denies it."""
     sentence = SENTENCE.match(text)
     if sentence and DENIED.match(text, sentence.end()):
         return None

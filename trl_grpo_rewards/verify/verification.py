@@ -53,15 +53,28 @@ def settle(gold: str, answer: str, rules: AnswerRules) -> bool | None:
         return None
     given = read(answer)
     if given is None:
-        return True if is_letter(right) and chooses(answer, right) else False if rules.evaluated else None
+        return settle_unread(answer, right, rules)
     verdict = compare(right, given, rules)
-    if verdict is False and is_letter(right):
-        verdict = chooses(answer, right)
-    if verdict is False and is_list(right) and (TIGHT.fullmatch(gold) or TIGHT.fullmatch(answer)):
-        verdict = compare(read(part_numbers(gold)) or right, read(part_numbers(answer)) or given, rules)
+    if verdict is False:
+        verdict = compare_otherwise(gold, answer, right, given, rules)
     if verdict is not False and rules.evaluated and is_open(given) and not is_open(right):
         return False
     return verdict
+
+
+def settle_unread(answer: str, right: Value, rules: AnswerRules) -> bool | None:
+    if is_letter(right) and chooses(answer, right):
+        return True
+    return False if rules.evaluated else None
+
+
+def compare_otherwise(gold: str, answer: str, right: Value, given: Value, rules: AnswerRules) -> bool | None:
+    """Compare what two unequal texts may also be: a letter with its choice after it, and numbers that are a list."""
+    if is_letter(right) and chooses(answer, right):
+        return True
+    if not is_list(right) or not (TIGHT.fullmatch(gold) or TIGHT.fullmatch(answer)):
+        return False
+    return compare(read(part_numbers(gold)) or right, read(part_numbers(answer)) or given, rules)
 
 
 def part_numbers(text: str) -> str:
@@ -77,8 +90,8 @@ def chooses(answer: str, letter: Value) -> bool:
 
 def find_letter(text: str, letters: str = LETTERS) -> str | None:
     """Return the letter that a short text chooses, or None if it chooses no letter or several."""
-    found = find_choice(spell(text).replace("*", ""), letters)
-    return found and found[1]
+    choice = find_choice(spell(text).replace("*", ""), letters)
+    return choice and choice[1]
 
 
 def is_unfit(text: str) -> bool:
@@ -121,11 +134,15 @@ def set_words_apart(text: str) -> str:
         tokens = tokenize(text)
     except Unreadable:
         return spell(text)
-    parts, is_word = "", False
+    spelled = ""
+    was_word = False
     for token in tokens:
-        was_word, is_word = is_word, len(token.text) > 1 and token.text.isalpha()
-        parts += " " * (token.spaced and (is_word or was_word)) + token.text
-    return parts
+        is_word = len(token.text) > 1 and token.text.isalpha()
+        if token.spaced and (is_word or was_word):
+            spelled += " "
+        spelled += token.text
+        was_word = is_word
+    return spelled
 
 
 logger = logging.getLogger(__name__)
@@ -173,12 +190,18 @@ def verify_pair(gold: str | None, answer: str | None, rules: AnswerRules) -> Ver
         return Verification(None, "worker", True)
 
 
+def is_known(gold: str) -> bool:
+    """Return whether math-verify can read a gold answer that this package cannot."""
+    return not is_unfit(gold) and bool(second_opinion.ask(spell(gold), spell(gold)))
+
+
 def compare_pair(gold: str, answer: str | None, rules: AnswerRules, asked: bool) -> Verification:
-    if asked and (is_unfit(gold) or not second_opinion.ask(spell(gold), spell(gold))):
+    if asked and not is_known(gold):
         return Verification(None, "gold", not is_unfit(gold))
     if not answer or (asked and spell(gold) == spell(answer)):
         return Verification(bool(answer), None, asked)
-    if (verdict := settle(gold, answer, rules)) is not None or is_unfit(gold) or is_unfit(answer):
+    verdict = settle(gold, answer, rules)
+    if verdict is not None or is_unfit(gold) or is_unfit(answer):
         return Verification(bool(verdict), None, asked)
     opinion = second_opinion.ask(spell(gold), spell(answer))
     return Verification(bool(opinion), "timeout" if opinion is None else None, True)
