@@ -144,18 +144,31 @@ def verify_accepted(
 ) -> list[Score]:
     """Return the scores of answers, each by the best of its accepted solutions."""
     accepted = [list_solutions(value) for value in solution]
-    pairs = [(row, read_gold(one)) for row, solutions in enumerate(accepted) for one in solutions]
+    pairs = [(row, read_gold(value)) for row, solutions in enumerate(accepted) for value in solutions]
     verifications = verify_pairs([(gold, answers[row]) for row, gold in pairs], rules)
+    questions = prompts if rules.evaluated else None
     scores: list[list[Score]] = [[] for _ in answers]
     for (row, gold), (equal, _, _) in zip(pairs, verifications, strict=True):
-        answer = answers[row]
-        if equal and gold and answer and rules.evaluated and prompts and spell(gold) != spell(answer):
-            equal = not is_restated(answer, prompt_text(prompts[row]))
-        scores[row].append(None if equal is None else 1.0 if equal else 0.0 if answer is None else partial)
-    log_metric("timeouts", sum(one.fault == "timeout" for one in verifications))
-    log_metric("unreadable_gold", sum(one.fault == "gold" for one in verifications))
-    log_metric("second_opinions", sum(one.asked for one in verifications))
-    return [choose_best(each) for each in scores]
+        if equal and questions and is_copied(answers[row], gold, questions[row]):
+            equal = False
+        scores[row].append(pay(equal, 0.0 if answers[row] is None else partial))
+    log_metric("timeouts", sum(verification.fault == "timeout" for verification in verifications))
+    log_metric("unreadable_gold", sum(verification.fault == "gold" for verification in verifications))
+    log_metric("second_opinions", sum(verification.asked for verification in verifications))
+    return [choose_best(accepted_scores) for accepted_scores in scores]
+
+
+def is_copied(answer: str | None, gold: str | None, prompt: Any) -> bool:
+    """Return whether an answer that is written unlike the solution is copied from the prompt."""
+    if not answer or not gold or spell(gold) == spell(answer):
+        return False
+    return is_restated(answer, prompt_text(prompt))
+
+
+def pay(equal: bool | None, otherwise: float) -> Score:
+    if equal is None:
+        return None
+    return 1.0 if equal else otherwise
 
 
 @reward(outcome=True)
@@ -228,7 +241,7 @@ def choice(completion: str, solution: Any, *, letters: str = "ABCDE") -> Score:
     """
     stated = find_stated_answer(find_own_words(completion))
     given = None if stated is None else find_letter(stated, letters)
-    golds = [find_letter(str(one), letters) for one in list_solutions(solution)]
+    golds = [find_letter(str(value), letters) for value in list_solutions(solution)]
     return choose_best([None if gold is None else float(given == gold) for gold in golds])
 
 
@@ -238,16 +251,22 @@ VALID = 0.1  # what `json_fields(partial=True)` pays for an object without a rig
 
 def share_right(gold: Any, given: Any, absent: Any = MISSING) -> float:
     """Return the share of a value that is right. Each field of an object and each item of a list has an equal part in it."""
-    if isinstance(gold, dict) and isinstance(given, dict):
-        pairs = [(gold.get(name, absent), given.get(name, absent)) for name in {**gold, **given}]
-        pairs = [pair for pair in pairs if any(one is not absent for one in pair)]
-    elif isinstance(gold, list) and isinstance(given, list):
-        pairs = [*zip_longest(gold, given, fillvalue=MISSING)]
-    elif isinstance(gold, str) and isinstance(given, str):
+    if isinstance(gold, str) and isinstance(given, str):
         return float(spell_barely(gold).casefold() == spell_barely(given).casefold())
-    else:
+    pairs = pair_parts(gold, given, absent)
+    if pairs is None:
         return float(isinstance(gold, bool) == isinstance(given, bool) and gold == given)
     return sum(share_right(*pair, absent) for pair in pairs) / len(pairs) if pairs else 1.0
+
+
+def pair_parts(gold: Any, given: Any, absent: Any) -> list[tuple[Any, Any]] | None:
+    """Return the fields of two objects or the items of two lists side by side, or None of any other values."""
+    if isinstance(gold, dict) and isinstance(given, dict):
+        pairs = [(gold.get(name, absent), given.get(name, absent)) for name in {**gold, **given}]
+        return [pair for pair in pairs if pair != (absent, absent)]
+    if isinstance(gold, list) and isinstance(given, list):
+        return [*zip_longest(gold, given, fillvalue=MISSING)]
+    return None
 
 
 @reward(outcome=True, form=lambda: Form(answer="{}", bare=True), reads={"solution": read_objects})
@@ -281,12 +300,14 @@ def json_fields(completion: str, solution: Any, *, partial: bool = False) -> Sco
     ```
     """
     given = read_object(completion) or read_object(strip_reasoning(completion))  # a text in it may have such marks
-    scores: list[Score] = []
-    for one in list_solutions(solution):
-        gold = read_object(one)
-        if gold is None or given is None:
-            scores.append(None if gold is None else 0.0)
-            continue
-        share = share_right(gold, given, absent=MISSING if isinstance(one, str) else None)
-        scores.append(VALID + (1 - VALID) * share if partial else float(share == 1))
-    return choose_best(scores)
+    return choose_best([score_object(given, value, partial) for value in list_solutions(solution)])
+
+
+def score_object(given: dict[str, Any] | None, solution: Any, partial: bool) -> Score:
+    gold = read_object(solution)
+    if gold is None:
+        return None
+    if given is None:
+        return 0.0
+    share = share_right(gold, given, absent=MISSING if isinstance(solution, str) else None)
+    return VALID + (1 - VALID) * share if partial else float(share == 1)

@@ -2,15 +2,16 @@
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain, islice
 from statistics import fmean
 from typing import Annotated, Any, Literal, cast
 
 from annotated_types import Ge
 
-from ..judging.graders import Grader, ScaleGrader, grade_row, read_graders
+from ..judging.graders import GradedRow, Grader, ScaleGrader, grade_row, read_graders
 from ..judging.rubrics import UnreadableRubric, read_rubrics
-from ..judging.settings import build_settings, check_judge, check_server, list_columns
-from ..judging.verdicts import Grading, is_trivial
+from ..judging.settings import Settings, build_settings, check_judge, check_server, list_columns
+from ..judging.verdicts import Grading, GradingPrompt, is_trivial
 from ..options import Column, PositiveFloat, PositiveInt, Share, freeze
 from ..registry import reward
 from ..texts import completion_text, conversation_text, prompt_text, strip_reasoning
@@ -117,8 +118,6 @@ async def judge(
 
     ```
     """
-    from ..judging.client import connect  # which needs the openai client
-
     settings = build_settings(locals())  # the options are local variables
     texts = [completion_text(completion) for completion in completions]
     answers = [*map(strip_reasoning, texts)]
@@ -137,17 +136,31 @@ async def judge(
         for row, grader in enumerate(graders)
         if isinstance(grader, Grader) and not is_trivial(answers[row])
     }
-    async with connect(settings) as server:
-        gradings = await server.ask([prompt for prompts in asked.values() for prompt in prompts])
-    log_costs(gradings, log_metric)
-    results = iter(gradings)
-    graded = [grade_row(grader, [next(results) for _ in asked.get(row, ())]) for row, grader in enumerate(graders)]
-    for name in dict.fromkeys(name for one in graded for name in one.metrics):
-        log_metric(name, fmean(one.metrics[name] for one in graded if name in one.metrics))
-    log_extra("reason", [one.reason for one in graded])
+    gradings = iter(await ask_judge(settings, [*chain.from_iterable(asked.values())], log_metric))
+    rows = [grade_row(grader, [*islice(gradings, len(asked.get(row, ())))]) for row, grader in enumerate(graders)]
+    log_rows(rows, log_metric, log_extra)
     if not is_constant:
-        log_extra("verdicts", [one.verdicts for one in graded])
-    return [one.score for one in graded]
+        log_extra("verdicts", [row.verdicts for row in rows])
+    return [row.score for row in rows]
+
+
+def log_rows(
+    rows: list[GradedRow], log_metric: Callable[[str, float], None], log_extra: Callable[[str, list], None]
+) -> None:
+    for name in dict.fromkeys(name for row in rows for name in row.metrics):
+        log_metric(name, fmean(row.metrics[name] for row in rows if name in row.metrics))
+    log_extra("reason", [row.reason for row in rows])
+
+
+async def ask_judge(
+    settings: Settings, prompts: list[GradingPrompt], log_metric: Callable[[str, float], None]
+) -> list[Grading]:
+    from ..judging.client import connect  # which needs the openai client
+
+    async with connect(settings) as server:
+        gradings = await server.ask(prompts)
+    log_costs(gradings, log_metric)
+    return gradings
 
 
 @reward(grouped=True, check=check_judge, columns=list_columns, ready=check_server)
@@ -203,8 +216,6 @@ async def ranking(
 
     ```
     """
-    from ..judging.client import connect  # which needs the openai client
-
     settings = build_settings(locals())  # the options are local variables
     grader = ScaleGrader(rubric, scale)
     (shown_reference,) = read_references([solution], reference, 1)
@@ -214,19 +225,26 @@ async def ranking(
     different = [text for text in dict.fromkeys(graded) if text is not None]
     orders = choose_orders(different, swaps) if different else []
     requests = [grader.build_ranking(prompt, order, shown_reference) for order in orders]
-    async with connect(settings) as server:
-        gradings = await server.ask(requests)
-    log_costs(gradings, log_metric)
+    gradings = await ask_judge(settings, requests, log_metric)
     reason = " | ".join(map(str, gradings))
     log_extra("reason", ["nothing to grade" if text is None else reason for text in graded])
-    if any(grading.error is not None for grading in gradings):  # one order alone has a bias that the second cancels
-        return [0.0 if text is None else None for text in graded]
+    scores = average_scores(orders, gradings, log_metric)
+    return [0.0 if text is None else scores.get(text) for text in graded]
+
+
+def average_scores(
+    orders: list[list[str]], gradings: list[Grading], log_metric: Callable[[str, float], None]
+) -> dict[str, float]:
+    """Return the mean score of each text, or of none if a call failed: one order has a bias that the other cancels."""
+    if not orders or any(grading.error is not None for grading in gradings):
+        return {}
     scores_of = [
         dict(zip(order, grading.values.values(), strict=True)) for order, grading in zip(orders, gradings, strict=True)
     ]
     if len(scores_of) == 2:
-        log_metric("agreement", 1 - fmean(abs(scores_of[0][text] - scores_of[1][text]) for text in different))
-    return [0.0 if text is None else fmean(scores[text] for scores in scores_of) for text in graded]
+        first, second = scores_of
+        log_metric("agreement", 1 - fmean(abs(first[text] - second[text]) for text in first))
+    return {text: fmean(scores[text] for scores in scores_of) for text in orders[0]}
 
 
 def choose_orders(texts: list[str], swaps: int) -> list[list[str]]:

@@ -185,7 +185,8 @@ def shortest(
     ```
     """
     lengths = [len(ids) for ids in completion_ids]
-    low, width = min(lengths), max(lengths) - min(lengths)
+    low = min(lengths)
+    width = max(lengths) - low
     values = [0.5 - (length - low) / width if width else 0.0 for length in lengths]
     return [
         None if score is None else value if score >= at_least else min(value, 0.0)

@@ -36,17 +36,20 @@ def read_calls(messages: list[Message]) -> list[Call]:
     calls: list[Call] = []
     has_answered = False
     for message in messages:
-        if (role := message.get("role", "assistant")) != "assistant":
-            has_answered = has_answered and role != "user"
+        if message.get("role", "assistant") != "assistant":
+            has_answered = has_answered and message["role"] != "user"
             continue
         text = strip_reasoning(content_text(message.get("content")))
-        made = [(text, read_structured_call(call)) for call in message.get("tool_calls") or ()]
-        made = made if is_structured else [*find_text_calls(text)]
+        made = list_structured_calls(message, text) if is_structured else [*find_text_calls(text)]
         for before, call in made:
             has_answered = has_answered or ANSWER_START.search(before) is not None
             calls.append(Call() if has_answered else call)
         has_answered = has_answered or (not made and text.strip() != "")
     return calls
+
+
+def list_structured_calls(message: Message, text: str) -> list[tuple[str, Call]]:
+    return [(text, read_structured_call(call)) for call in message.get("tool_calls") or ()]
 
 
 @combinator(
