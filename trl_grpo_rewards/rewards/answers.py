@@ -1,5 +1,6 @@
 """Rewards for the right answer."""
 
+from collections import defaultdict
 from collections.abc import Callable
 from itertools import zip_longest
 from typing import Annotated, Any, Literal, TypeAlias
@@ -17,7 +18,7 @@ from ..traits import Form
 from ..verify.own_words import find_own_words
 from ..verify.solutions import choose_best, list_solutions, read_gold, read_object, read_objects, read_solutions
 from ..verify.statements import MARKS, find_boxed_answer, find_stated_answer, strip_marks
-from ..verify.verification import find_letter, is_restated, verify_pairs
+from ..verify.verification import Verification, find_letter, is_restated, verify_pairs
 
 
 __all__ = ["answer", "boxed", "choice", "exact", "json_fields"]
@@ -143,19 +144,23 @@ def verify_accepted(
     rules: AnswerRules,
 ) -> list[Score]:
     """Return the scores of answers, each by the best of its accepted solutions."""
-    accepted = [list_solutions(value) for value in solution]
-    pairs = [(row, read_gold(value)) for row, solutions in enumerate(accepted) for value in solutions]
+    pairs = [(row, read_gold(gold)) for row, value in enumerate(solution) for gold in list_solutions(value)]
     verifications = verify_pairs([(gold, answers[row]) for row, gold in pairs], rules)
     questions = prompts if rules.evaluated else None
-    scores: list[list[Score]] = [[] for _ in answers]
+    scores: defaultdict[int, list[Score]] = defaultdict(list)
     for (row, gold), (equal, _, _) in zip(pairs, verifications, strict=True):
         if equal and questions and is_copied(answers[row], gold, questions[row]):
             equal = False
-        scores[row].append(pay(equal, 0.0 if answers[row] is None else partial))
-    log_metric("timeouts", sum(verification.fault == "timeout" for verification in verifications))
-    log_metric("unreadable_gold", sum(verification.fault == "gold" for verification in verifications))
+        scores[row].append(pay(equal, answers[row], partial))
+    log_verifications(verifications, log_metric)
+    return [choose_best(scores[row]) for row in range(len(answers))]
+
+
+def log_verifications(verifications: list[Verification], log_metric: Callable[[str, float], None]) -> None:
+    faults = [verification.fault for verification in verifications]
+    log_metric("timeouts", faults.count("timeout"))
+    log_metric("unreadable_gold", faults.count("gold"))
     log_metric("second_opinions", sum(verification.asked for verification in verifications))
-    return [choose_best(accepted_scores) for accepted_scores in scores]
 
 
 def is_copied(answer: str | None, gold: str | None, prompt: Any) -> bool:
@@ -165,10 +170,10 @@ def is_copied(answer: str | None, gold: str | None, prompt: Any) -> bool:
     return is_restated(answer, prompt_text(prompt))
 
 
-def pay(equal: bool | None, otherwise: float) -> Score:
+def pay(equal: bool | None, answer: str | None, partial: float) -> Score:
     if equal is None:
         return None
-    return 1.0 if equal else otherwise
+    return 1.0 if equal else 0.0 if answer is None else partial
 
 
 @reward(outcome=True)

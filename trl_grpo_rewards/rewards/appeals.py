@@ -82,8 +82,7 @@ async def appeal(
 
 def find_fates(batch: Batch, reward: Reward, scores: list[Score], refused: bool) -> list[str]:
     """Return for each row "" if its score is final, or what becomes of it if it is not asked about."""
-    rules = [rule for rule in find_functions(reward) if not rule.children]  # others, such as routes, read no solutions
-    columns = sorted({column for rule in rules for column in rule.own_columns} & {*batch.columns})
+    columns = list_columns_of_rules(batch, reward)
     fates = []
     for row, score in enumerate(scores):
         fate = "over budget"
@@ -94,6 +93,11 @@ def find_fates(batch: Batch, reward: Reward, scores: list[Score], refused: bool)
             fate = "plain numbers" if is_between_numbers(batch.columns["completions"][row], solutions) else fate
         fates.append(fate)
     return fates
+
+
+def list_columns_of_rules(batch: Batch, reward: Reward) -> list[str]:
+    rules = [rule for rule in find_functions(reward) if not rule.children]  # others, such as routes, read no solutions
+    return sorted({column for rule in rules for column in rule.own_columns} & {*batch.columns})
 
 
 def decide_appeal(score: Score, verdict: Score, at_least: float) -> str:

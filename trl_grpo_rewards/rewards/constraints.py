@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import Any, TypeAlias
 
 from ..constraints.table import Constraint, UnreadableConstraint, drop_arrays, list_verdicts, read_constraints
@@ -36,7 +36,8 @@ def examine_instructions(rows: list[dict[str, Any]], instruction_id_list: str, k
         found = read_rows([row[instruction_id_list] for row in rows], [row.get(kwargs) for row in rows])
     except ImportError as error:
         return Findings(faults=[str(error)])
-    counts = Counter(constraint.name for row in found if isinstance(row, list) for constraint in row)
+    readable = [row for row in found if isinstance(row, list)]
+    counts = Counter(constraint.name for constraint in chain.from_iterable(readable))
     reasons = Counter(str(row) for row in found if isinstance(row, UnreadableConstraint))
     lines = list_counts(len(rows), counts, reasons)
     if not reasons:

@@ -1,10 +1,10 @@
 """Rewards for which another model grades completions."""
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from itertools import chain, islice
 from statistics import fmean
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 from annotated_types import Ge
 
@@ -119,18 +119,13 @@ async def judge(
     ```
     """
     settings = build_settings(locals())  # the options are local variables
-    texts = [completion_text(completion) for completion in completions]
+    texts = [*map(completion_text, completions)]
     answers = [*map(strip_reasoning, texts)]
     is_constant = isinstance(rubric, (str, Mapping))
     show = prompt_text if is_constant else conversation_text  # criteria of a row are about all of its conversation
     questions = [show(prompt) for prompt in prompts or [""] * len(answers)]
     references = read_references(solution, reference, len(answers))
-    graders: Sequence[Grader | UnreadableRubric]
-    if isinstance(rubric, (str, Mapping)):
-        graders = [ScaleGrader(freeze(rubric, "rubric"), scale)] * len(answers)
-    else:  # the values of a column
-        graders = read_graders(cast(list[Any], rubric), separate)
-        log_metric("unreadable", sum(isinstance(grader, UnreadableRubric) for grader in graders))
+    graders = choose_graders(rubric, scale, separate, len(answers))
     asked = {
         row: grader.build_prompts(questions[row], (texts if reasoning else answers)[row], references[row])
         for row, grader in enumerate(graders)
@@ -138,18 +133,30 @@ async def judge(
     }
     gradings = iter(await ask_judge(settings, [*chain.from_iterable(asked.values())], log_metric))
     rows = [grade_row(grader, [*islice(gradings, len(asked.get(row, ())))]) for row, grader in enumerate(graders)]
-    log_rows(rows, log_metric, log_extra)
-    if not is_constant:
-        log_extra("verdicts", [row.verdicts for row in rows])
+    log_rows(rows, graders, is_constant, log_metric, log_extra)
     return [row.score for row in rows]
 
 
+def choose_graders(rubric: Any, scale: tuple[float, float], separate: bool, count: int) -> list[Any]:
+    """Return a grader for each of `count` rows, or what is wrong with the rubric of a row."""
+    if isinstance(rubric, (str, Mapping)):
+        return [ScaleGrader(freeze(rubric, "rubric"), scale)] * count
+    return read_graders(rubric, separate)  # the values of a column
+
+
 def log_rows(
-    rows: list[GradedRow], log_metric: Callable[[str, float], None], log_extra: Callable[[str, list], None]
+    rows: list[GradedRow],
+    graders: list[Any],
+    is_constant: bool,
+    log_metric: Callable[[str, float], None],
+    log_extra: Callable[[str, list], None],
 ) -> None:
     for name in dict.fromkeys(name for row in rows for name in row.metrics):
         log_metric(name, fmean(row.metrics[name] for row in rows if name in row.metrics))
     log_extra("reason", [row.reason for row in rows])
+    if not is_constant:
+        log_metric("unreadable", sum(isinstance(grader, UnreadableRubric) for grader in graders))
+        log_extra("verdicts", [row.verdicts for row in rows])
 
 
 async def ask_judge(
@@ -219,9 +226,7 @@ async def ranking(
     settings = build_settings(locals())  # the options are local variables
     grader = ScaleGrader(rubric, scale)
     (shown_reference,) = read_references([solution], reference, 1)
-    answers = [*map(strip_reasoning, completions)]
-    shown = completions if reasoning else answers
-    graded = [None if is_trivial(answer) else text for text, answer in zip(shown, answers, strict=True)]
+    graded = list_graded(completions, reasoning)
     different = [text for text in dict.fromkeys(graded) if text is not None]
     orders = choose_orders(different, swaps) if different else []
     requests = [grader.build_ranking(prompt, order, shown_reference) for order in orders]
@@ -230,6 +235,13 @@ async def ranking(
     log_extra("reason", ["nothing to grade" if text is None else reason for text in graded])
     scores = average_scores(orders, gradings, log_metric)
     return [0.0 if text is None else scores.get(text) for text in graded]
+
+
+def list_graded(completions: list[str], reasoning: bool) -> list[str | None]:
+    """Return what the judge sees of each completion, or None of those without an answer."""
+    answers = [*map(strip_reasoning, completions)]
+    shown = completions if reasoning else answers
+    return [None if is_trivial(answer) else text for text, answer in zip(shown, answers, strict=True)]
 
 
 def average_scores(

@@ -44,7 +44,7 @@ def read_calls(messages: list[Message]) -> list[Call]:
         for before, call in made:
             has_answered = has_answered or ANSWER_START.search(before) is not None
             calls.append(Call() if has_answered else call)
-        has_answered = has_answered or (not made and text.strip() != "")
+        has_answered |= not made and text.strip() != ""
     return calls
 
 

@@ -14,7 +14,8 @@ from typing import Any, Literal, TypeAlias
 from ..texts import parse_finite, read_json, reject_duplicates
 
 
-OPENING, CLOSING = "<tool_call>", "</tool_call>"  # tags around a call in a text
+OPENING = "<tool_call>"  # before a call in a text
+CLOSING = "</tool_call>"  # after it
 MAX_TAGS = 1000  # in a text behind which a call is read; others count as calls that cannot be read
 
 # Calls between the tags that are no JSON: the name and the arguments, the end of an argument, and its name and text.
@@ -68,7 +69,8 @@ def read_structured_call(value: Any) -> Call:
     """Return the call in an entry of a message's `tool_calls`. Its arguments are a dict, or JSON text as in OpenAI's API."""
     function = value.get("function", value) if isinstance(value, Mapping) else {}
     function = function if isinstance(function, Mapping) else {}
-    name, arguments = function.get("name"), function.get("arguments")
+    name = function.get("name")
+    arguments = function.get("arguments")
     arguments = {} if arguments in (None, "") else arguments
     if isinstance(arguments, str):
         with contextlib.suppress(ValueError, RecursionError):
@@ -84,7 +86,8 @@ def find_text_calls(text: str) -> Iterator[tuple[str, Call]]:
     if OPENING not in text:
         yield from (("", call) for call in read_whole_text(text.strip()))
         return
-    before, start = 0, text.find(OPENING)
+    before = 0
+    start = text.find(OPENING)
     for _ in range(MAX_TAGS):
         if start < 0:
             return
@@ -193,13 +196,17 @@ def read_expected_call(item: Mapping[str, Any], keeps_null: bool) -> ExpectedCal
     item = {key: value for key, value in item.items() if value is not None}
     function = item.get("function", item)
     if isinstance(function, Mapping) and isinstance(function.get("name"), str):
-        arguments = function.get("arguments") or {}
-        if isinstance(arguments, str):
-            arguments, keeps_null = read_json(arguments), True
-        may_lack = {key for key, value in arguments.items() if value is None and not keeps_null}
-        return ExpectedCall(function["name"], {key: Choices((arguments[key],), key in may_lack) for key in arguments})
+        return read_named_call(function["name"], function.get("arguments") or {}, keeps_null)
     ((name, arguments),) = item.items()
     return ExpectedCall(name, read_choices(arguments))
+
+
+def read_named_call(name: str, arguments: Any, keeps_null: bool) -> ExpectedCall:
+    if isinstance(arguments, str):
+        arguments = read_json(arguments)
+        keeps_null = True
+    may_lack = {key for key, value in arguments.items() if value is None and not keeps_null}
+    return ExpectedCall(name, {key: Choices((value,), key in may_lack) for key, value in arguments.items()})
 
 
 def write_expected_calls(value: Any) -> str | None:
@@ -254,20 +261,35 @@ def is_equal(made: Any, expected: Any, how: Comparison = "exact", levels: int = 
         return any(is_equal(made, value, how, levels) for value in expected.values)
     if isinstance(made, Untyped):
         return any(is_equal(reading, expected, how, levels) for reading in made.list_readings())
-    if how == "number" and (numbers := (as_number(made), as_number(expected))) and None not in numbers:
-        return numbers[0] == numbers[1]
     if isinstance(made, Mapping) and isinstance(expected, Mapping):
         return all(is_named_equal(made, expected, name, how, levels - 1) for name in {*made, *expected})
     if isinstance(made, (list, tuple)) and isinstance(expected, (list, tuple)):
-        if len(made) != len(expected):
-            return False
-        if how == "set":
-            return is_same_set(made, expected, levels - 1)
-        return all(is_equal(one, other, how, levels - 1) for one, other in zip(made, expected, strict=True))
+        return are_items_equal(made, expected, how, levels - 1)
+    return is_plain_equal(made, expected, how)
+
+
+def are_items_equal(made: Sequence[Any], expected: Sequence[Any], how: Comparison, levels: int) -> bool:
+    if len(made) != len(expected):
+        return False
+    if how == "set":
+        return is_same_set(made, expected, levels)
+    return all(is_equal(one, other, how, levels) for one, other in zip(made, expected, strict=True))
+
+
+def is_plain_equal(made: Any, expected: Any, how: Comparison) -> bool:
+    """Return whether two values without parts are equal, after what the comparison ignores."""
+    if how == "number":
+        numbers = as_number(made), as_number(expected)
+        if None not in numbers:
+            return numbers[0] == numbers[1]
     if isinstance(made, str) and isinstance(expected, str):
         return made == expected or (how == "text" and strip_marks(made) == strip_marks(expected))
-    is_number = [isinstance(value, (int, float)) and not isinstance(value, bool) for value in (made, expected)]
-    return made == expected if all(is_number) else type(made) is type(expected) and bool(made == expected)
+    are_numbers = is_number(made) and is_number(expected)
+    return (are_numbers or type(made) is type(expected)) and bool(made == expected)
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def is_named_equal(
@@ -335,7 +357,8 @@ def align(rows: Sequence[Sequence[float]], width: int) -> float:
     """Return the largest sum of values in different rows and columns that goes down and to the right."""
     best = [0.0] * (width + 1)
     for row in rows:
-        previous, best = best, [0.0]
+        previous = best
+        best = [0.0]
         for column, value in enumerate(row):
             best.append(max(best[-1], previous[column + 1], previous[column] + value))
     return best[-1]
