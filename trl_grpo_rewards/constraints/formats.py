@@ -6,7 +6,6 @@ import json
 import re
 import string
 from datetime import date
-from itertools import pairwise
 from string import ascii_lowercase
 from unicodedata import normalize
 
@@ -19,7 +18,7 @@ from .splitting import (
     list_words,
     split_sentences,
 )
-from .table import Position, Relation, UnreadableConstraint, add_constraints, constraint, meets_relation
+from .table import Position, Relation, UnreadableConstraint, add_constraints, constraint, is_increasing, meets_relation
 
 
 @constraint("length_constraints:number_words")
@@ -117,7 +116,8 @@ def two_responses(text: str) -> bool:
 @constraint("combination:repeat_prompt", copies=True)
 def repeat_prompt(text: str, prompt_to_repeat: str) -> bool:
     """The text begins with the request, and an answer follows."""
-    request, lowered = prompt_to_repeat.strip().lower(), text.strip().lower()
+    request = prompt_to_repeat.strip().lower()
+    lowered = text.strip().lower()
     return lowered.startswith(request) and has_content(lowered[len(request) :])
 
 
@@ -133,8 +133,7 @@ LABELS = re.compile(r"(My Answer:|My Conclusion:|Future Outlook:)")
 @constraint("format:line_indent")
 def line_indent(text: str) -> bool:
     """Each of two or more lines begins with more spaces than the one before. Lines without text do not count."""
-    indents = [len(line) - len(line.lstrip(" ")) for line in text.split("\n") if line.strip()]
-    return len(indents) > 1 and all(one < other for one, other in pairwise(indents))
+    return is_increasing([len(line) - len(line.lstrip(" ")) for line in text.split("\n") if line.strip()])
 
 
 @constraint("format:list")
@@ -165,13 +164,13 @@ def no_bullets_bullets(text: str) -> bool:
 def options(text: str, options: str) -> bool:
     """Exactly one of the options, which `/`, `or` or commas separate. Letters such as `a)` need their bracket."""
     separator = r"/" if "/" in options else r"\bor\b" if re.search(r"\bor\b", options) else ","
-    choices = [one.strip() for one in re.split(separator, options)]
+    choices = [*map(str.strip, re.split(separator, options))]
     if len(choices) < 2 or "" in choices:
         raise UnreadableConstraint(f"format:options: options is {options!r:.100}")
     if re.match(r"(?i)\W*a\W*b\W*c\W*", options):
         return text.strip() in choices
     edges = PUNCTUATION + string.whitespace
-    return text.strip(edges).lower() in [one.strip(edges).lower() for one in choices]
+    return text.strip(edges).lower() in [choice.strip(edges).lower() for choice in choices]
 
 
 @constraint("format:output_template")
@@ -199,8 +198,9 @@ def quote_unquote(text: str) -> bool:
 @constraint("repeat:repeat_change", copies=True)
 def repeat_change(text: str, prompt_to_repeat: str) -> bool:
     """The first word differs, and all others are equal."""
-    asked, given = prompt_to_repeat.split(), text.split()
-    return asked[1:] == given[1:] and asked[:1] != given[:1]
+    asked = prompt_to_repeat.split()
+    words = text.split()
+    return asked[1:] == words[1:] and asked[:1] != words[:1]
 
 
 @constraint("repeat:repeat_simple", copies=True)
@@ -244,7 +244,7 @@ def drop_accents(text: str) -> str:
 
 
 def list_items(text: str) -> list[str]:
-    return [one.strip() for one in text.split(",") if one.strip()]
+    return [item.strip() for item in text.split(",") if item.strip()]
 
 
 @constraint("custom:mcq_count_length")
@@ -252,13 +252,12 @@ def mcq_count_length(text: str) -> bool:
     """Four questions with five options each, and each question is longer than the one before."""
     if not text.startswith("Question"):
         return False
-    questions = [one.split("\n") for one in re.split(r"Question \d+[.|):;]?", text) if one.strip()]
+    questions = [part.split("\n") for part in re.split(r"Question \d+[.|):;]?", text) if part.strip()]
     options = [[bool(re.match(r"\s*[A-Ea-e][.|)]\s*\w", line)) for line in lines] for lines in questions]
     if [sum(found) for found in options] != [5] * 4:
         return False
     asked = [lines[: found.index(True)] for lines, found in zip(questions, options, strict=True)]
-    lengths = [len(" ".join(map(str.strip, lines)).strip()) for lines in asked]
-    return all(one < other for one, other in pairwise(lengths))
+    return is_increasing([len(" ".join(map(str.strip, lines)).strip()) for lines in asked])
 
 
 @constraint("custom:reverse_newline")
@@ -292,7 +291,7 @@ def csv_special_character(text: str) -> bool:
 def csv_quotes(text: str) -> bool:
     rows = read_table(text, "\t", ["StudentID", "Subject", "Grade", "Semester", "Score"], 3)
     fields = [field.strip() for line in text.splitlines() for field in line.split("\t")]
-    return rows is not None and all(len(one) > 1 and one[0] == one[-1] == '"' for one in fields)
+    return rows is not None and all(len(field) > 1 and field[0] == field[-1] == '"' for field in fields)
 
 
 def is_day_of_napoleon(text: str) -> bool:
@@ -308,12 +307,12 @@ add_constraints(
         "custom:word_reverse": lambda text: "bald eagle" in " ".join(list_spaced_words(text.lower())[::-1]),
         "custom:character_reverse": lambda text: "bald eagle" in text.lower()[::-1],
         "custom:sentence_alphabet": lambda text: (
-            [one[0].lower() for one in split_sentences(text)] == [*ascii_lowercase]
+            [sentence[0].lower() for sentence in split_sentences(text)] == [*ascii_lowercase]
         ),
         "custom:european_capitals_sort": lambda text: list_items(drop_accents(text)) == [*WORDS["northern capitals"]],
         "custom:csv_city": lambda text: (
             read_table(text, ",", ["ID", "Country", "City", "Year", "Count"], 7) is not None
         ),
-        "custom:date_format_list": lambda text: all(is_day_of_napoleon(one.strip()) for one in text.split(",")),
+        "custom:date_format_list": lambda text: all(map(is_day_of_napoleon, map(str.strip, text.split(",")))),
     }
 )

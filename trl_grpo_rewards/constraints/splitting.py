@@ -38,7 +38,8 @@ def is_blank(text: str) -> bool:
 
 
 def drop_comments(text: str) -> str:
-    kept, start = [], 0
+    kept = []
+    start = 0
     while (opening := text.find("<!--", start)) >= 0 and (closing := text.find("-->", opening + 4)) >= 0:
         kept.append(text[start:opening])
         start = closing + 3
@@ -58,7 +59,7 @@ def unfold(text: str) -> str:
 @lru_cache(maxsize=1024)
 def compile_word(word: str) -> tuple[re.Pattern[str], regex.Pattern[str]]:
     """Return an expression for a whole word, and one for the word with Cyrillic and Greek letters in it."""
-    letters = (f"(?:{regex.escape(one)}|[{FOREIGN}])" if one.isalpha() else regex.escape(one) for one in word)
+    letters = (f"(?:{regex.escape(char)}|[{FOREIGN}])" if char.isalpha() else regex.escape(char) for char in word)
     plain = rf"(?<!\w){re.escape(word)}(?!\w)"
     return re.compile(plain, re.IGNORECASE), regex.compile(rf"(?<!\w){''.join(letters)}(?!\w)", regex.IGNORECASE)
 
@@ -72,7 +73,7 @@ def compile_disguise(word: str) -> re.Pattern[str]:
     """Return an expression for a word whose letters are spaced out, `s-u-n`, or written as digits, `5un`."""
     if len(word) < SHORTEST_DISGUISED or not word.isalpha():
         return re.compile(r"(?!)")
-    letters = [f"[{re.escape(one + LOOKALIKES.get(one, ''))}]" for one in word.lower()]
+    letters = [f"[{re.escape(letter + LOOKALIKES.get(letter, ''))}]" for letter in word.lower()]
     spaced, joined = (separator.join(letters) for separator in (r"[\W_]{1,2}", ""))
     return re.compile(rf"(?<!\w)(?:{spaced}|{joined})(?!\w)", re.IGNORECASE)
 
@@ -83,19 +84,27 @@ def has_any_word(words: Collection[str], text: str) -> bool:
     lowered = text.lower()
     if any(word.lower() in lowered and compile_word(word)[0].search(text) for word in words):
         return True
-    if any(found[0].lower() != found[0].upper() for word in words for found in compile_disguise(word).finditer(text)):
-        return True
+    return any(is_disguised(word, text) for word in words) or has_foreign_word(words, text)
+
+
+def is_disguised(word: str, text: str) -> bool:
+    """Whether a word is spaced out or written with digits, in a place with a letter."""
+    return any(found[0].lower() != found[0].upper() for found in compile_disguise(word).finditer(text))
+
+
+def has_foreign_word(words: Collection[str], text: str) -> bool:
+    """Whether one of the words occurs with Cyrillic or Greek letters next to a Latin one."""
     if text.isascii() or not FOREIGN_LETTER.search(text):
         return False
-    return any(LATIN.search(one[0]) for word in words for one in compile_word(word)[1].finditer(text))
+    return any(LATIN.search(found[0]) for word in words for found in compile_word(word)[1].finditer(text))
 
 
 def has_mark(text: str, mark: str, *kinds: str) -> bool:
     """Return whether a text has a mark, or one of another script: a character whose Unicode name has the words of a kind."""
     if mark in text:
         return True
-    names = [name(one, "") for one in {*text} if not one.isascii()]
-    return any(kind in one for one in names for kind in kinds)
+    names = [name(char, "") for char in {*text} if not char.isascii()]
+    return any(kind in char_name for char_name in names for kind in kinds)
 
 
 def count_letter(letter: str, text: str) -> int:
@@ -142,7 +151,8 @@ def strip_punctuation(word: str) -> str:
 @lru_cache(maxsize=256)
 def split_sentences(text: str) -> tuple[str, ...]:
     """Return the sentences of a text, with closing brackets and quotes. Periods of abbreviations and dots end none."""
-    sentences, start = [], 0
+    sentences = []
+    start = 0
     ends = [*END.finditer(text)]
     starts = [*(end.start() for end in ends), len(text) + 1][1:]
     for end, following in zip(ends, starts, strict=True):
@@ -163,13 +173,23 @@ def is_end(text: str, end: re.Match[str]) -> bool:
         return True
     last = LAST_WORD.search(text[max(0, end.start() - LONGEST_ABBREVIATION) : end.start()])
     word = last[0].lstrip("'‘’").lower() if last else ""
-    following = (end[1] or "").strip(PUNCTUATION + "“”‘’")
-    is_opener = following[:1].isupper() and following.lower() in OPENERS
-    if word.endswith(".") or word in ABBREVIATIONS or word.rpartition("-")[2] in ABBREVIATIONS:
+    return is_final(word, end[1] or "")
+
+
+def is_final(word: str, following: str) -> bool:
+    """Return whether a period between two words ends a sentence. After an abbreviation, only an opener begins one."""
+    after = following.strip(PUNCTUATION + "“”‘’")
+    is_capital = after[:1].isupper()
+    is_opener = is_capital and after.lower() in OPENERS
+    if word.endswith(".") or is_abbreviation(word):
         return is_opener and len(word) > 1
     if len(word) == 1 and word.isalpha():
-        return is_opener or not following[:1].isupper()
-    return not (word.isdigit() and (end[1] or "")[:1].islower())
+        return is_opener or not is_capital
+    return not (word.isdigit() and following[:1].islower())
+
+
+def is_abbreviation(word: str) -> bool:
+    return word in ABBREVIATIONS or word.rpartition("-")[2] in ABBREVIATIONS
 
 
 MARKS = re.escape('[](){}<>?!;@#$%&*"`“”„‘’«»‒–—―')

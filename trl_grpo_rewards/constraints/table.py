@@ -3,10 +3,11 @@
 import ast
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from importlib.util import find_spec
+from itertools import pairwise
 from typing import Any, Literal, NewType, TypeVar, get_type_hints
 
 from .splitting import drop_invisible, has_content
@@ -38,12 +39,12 @@ class Constraint:
 
     def bind(self, arguments: Mapping[str, Any]) -> "Constraint":
         """Return this constraint with its arguments, or raise [`UnreadableConstraint`] or an `ImportError`. None is absent."""
-        given = {name: value for name, value in arguments.items() if value is not None}
-        if given.keys() != self.types.keys():
+        values = {name: value for name, value in arguments.items() if value is not None}
+        if values.keys() != self.types.keys():
             raise UnreadableConstraint(
-                f"{self.name} takes the arguments {', '.join(self.types) or 'none'}; got {', '.join(given) or 'none'}"
+                f"{self.name} takes the arguments {', '.join(self.types) or 'none'}; got {', '.join(values) or 'none'}"
             )
-        read = {name: read_argument(f"{self.name}: {name}", given[name], kind) for name, kind in self.types.items()}
+        read = {name: read_argument(f"{self.name}: {name}", values[name], kind) for name, kind in self.types.items()}
         if self.package and not find_spec(self.package):
             raise ImportError(
                 f"The constraint {self.name!r} needs the package '{self.package}', which is not installed. Install it: "
@@ -75,22 +76,47 @@ def add_constraints(functions: Mapping[str, Callable[[str], bool]]) -> None:
 
 def read_argument(what: str, value: Any, kind: Any) -> Any:
     """Return one argument as its type asks for it. A count may be a float without a fraction, as in IFBench."""
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < float("inf")
-    if kind is float and is_number:
-        return float(value)
-    if kind in (int, Position) and is_number and value == int(value) >= (kind is Position):
-        return int(value)
-    if kind is str and is_filled(value):
-        return value
-    if kind == list[str] and isinstance(value, (list, tuple)) and value and all(map(is_filled, value)):
-        return [*value]
-    if kind == Relation and value in ("less than", "at least"):
-        return value
-    raise UnreadableConstraint(f"{what} is {value!r:.100}")
+    read = ARGUMENT_READERS[kind](value)
+    if read is None:
+        raise UnreadableConstraint(f"{what} is {value!r:.100}")
+    return read
+
+
+def is_size(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < float("inf")
+
+
+def read_count(value: Any) -> int | None:
+    return int(value) if is_size(value) and value == int(value) else None
+
+
+def read_filled(value: Any) -> str | None:
+    return value if is_filled(value) else None
+
+
+def read_list(value: Any) -> list[str] | None:
+    return [*value] if isinstance(value, (list, tuple)) and value and all(map(is_filled, value)) else None
+
+
+ARGUMENT_READERS: dict[
+    Any, Callable[[Any], Any]
+] = {  # by the type of an argument; they return None of any other value
+    float: lambda value: float(value) if is_size(value) else None,
+    int: read_count,
+    Position: lambda value: read_count(value) or None,
+    str: read_filled,
+    list[str]: read_list,
+    Relation: lambda value: value if value in ("less than", "at least") else None,
+}
 
 
 def is_filled(value: Any) -> bool:
     return isinstance(value, str) and value.strip() != ""
+
+
+def is_increasing(numbers: Sequence[int]) -> bool:
+    """Return whether each of two or more numbers is larger than the one before."""
+    return len(numbers) > 1 and all(one < other for one, other in pairwise(numbers))
 
 
 def meets_relation(count: int, relation: Relation, threshold: int) -> bool:
@@ -122,10 +148,11 @@ def pair_arguments(names: Any, arguments: Any) -> list[tuple[str, Mapping[str, A
     names = [names] if isinstance(names, (str, Mapping)) else names
     if not isinstance(names, (list, tuple)):
         raise UnreadableConstraint(f"the constraints are {names!r:.100}, which is not a list")
-    if all(isinstance(one, Mapping) for one in names):
-        return [pair for one in names for pair in read_dict(one)]
+    if all(isinstance(name, Mapping) for name in names):
+        return [pair for constraint in names for pair in read_dict(constraint)]
     given = [arguments] if isinstance(arguments, Mapping) else arguments
-    given = [None] * len(names) if given is None else given
+    if given is None:
+        given = [None] * len(names)
     if not isinstance(given, (list, tuple)) or len(given) != len(names):
         raise UnreadableConstraint(f"{len(names)} constraints have the arguments {arguments!r:.100}")
     return [*map(read_pair, names, given)]

@@ -1,7 +1,7 @@
 """The constraints that only IF-RLVR's training set has. The paper is Generalizing Verifiable Instruction Following."""
 
 import re
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from .formats import number_paragraphs
 from .occurrences import frequency, keywords_specific_position, letter_frequency
@@ -77,10 +77,10 @@ def count_unique(text: str) -> bool:
 @constraint("count:counting_composition")
 def counting_composition(text: str, n_sent: int, n_words: int) -> bool:
     """The divider `***` or `* * *` separates three paragraphs. Punctuation marks do not count as words."""
-    paragraphs = [one for one in re.split(r"\* ?\* ?\*", text) if one.strip()]
-    sentences = [split_sentences(paragraph) for paragraph in paragraphs]
-    counts = [len(list_spaced_words(sentence)) for own in sentences for sentence in own]
-    return [*map(len, sentences)] == [n_sent] * 3 and {*counts} == {n_words}
+    paragraphs = [part for part in re.split(r"\* ?\* ?\*", text) if part.strip()]
+    sentences = [*map(split_sentences, paragraphs)]
+    counts = {len(list_spaced_words(sentence)) for sentence in chain.from_iterable(sentences)}
+    return [*map(len, sentences)] == [n_sent] * 3 and counts == {n_words}
 
 
 @constraint("paragraphs:paragraphs2")
@@ -110,11 +110,11 @@ def last_word_answer(text: str, last_word: str) -> bool:
 
 
 def begins_with(text: str, word: str) -> bool:
-    return [strip_punctuation(one).lower() for one in text.split()[:1]] == [strip_punctuation(word).lower()]
+    return [strip_punctuation(first).lower() for first in text.split()[:1]] == [strip_punctuation(word).lower()]
 
 
 def ends_with(text: str, word: str) -> bool:
-    return [strip_punctuation(one).lower() for one in text.split()[-1:]] == [strip_punctuation(word).lower()]
+    return [strip_punctuation(last).lower() for last in text.split()[-1:]] == [strip_punctuation(word).lower()]
 
 
 @constraint("copy:repeat_phrase")
