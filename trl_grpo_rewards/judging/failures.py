@@ -28,7 +28,9 @@ class FailureCounter:
     """Counts the calls of batches and their failures. Counters of the same server share what was shown and tolerated."""
 
     def __init__(self, asked: Hashable, complaint: str, max_failures: float) -> None:
-        self.asked, self.complaint, self.max_failures = asked, complaint, max_failures
+        self.asked = asked
+        self.complaint = complaint
+        self.max_failures = max_failures
         self.expected = self.done = self.failed = 0
         self.last_failure = Failure("", "")
 
@@ -36,17 +38,20 @@ class FailureCounter:
         """Count finished calls, and stop the run after a batch with too many failures; one alone is tolerated."""
         self.done += done
         for failure in failures:
-            self.failed, self.last_failure = self.failed + 1, failure
+            self.failed += 1
+            self.last_failure = failure
             if self.asked not in WARNED:
                 WARNED.add(self.asked)
-                said = f"{self.complaint}, so the score is None (shown once): {failure.error}. {failure.text}. "
-                logger.warning(f"{said}{failure.advice}".rstrip())
+                warning = f"{self.complaint}, so the score is None (shown once): {failure.error}. {failure.text}. "
+                logger.warning(f"{warning}{failure.advice}".rstrip())
         if self.done >= min(self.expected, CHECK_AFTER):  # otherwise, other calls of the batch are in flight
             self._check()
 
     def _check(self) -> None:
-        done, failed = self.done, self.failed
-        self.expected, self.done, self.failed = self.expected - done, 0, 0
+        done = self.done
+        failed = self.failed
+        self.expected -= done
+        self.done = self.failed = 0
         if failed <= self.max_failures * done:
             FAILED_ONCE.discard(self.asked)
         elif failed == 1 and self.asked not in FAILED_ONCE:

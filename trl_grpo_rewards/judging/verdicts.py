@@ -103,7 +103,8 @@ VERDICT_KEY = re.compile('"(?:score|verdict)')  # with one before it, an object 
 
 OBJECT_START = re.compile(r'\{\s*"')
 JSON_DECODER = json.JSONDecoder()
-MAX_OBJECTS, MAX_ORDERS = 500, 24  # objects at both ends of a text, and orders of the names, that are looked at
+MAX_OBJECTS = 500  # at each end of a text that are looked at
+MAX_ORDERS = 24  # of the names of an object that are looked at
 
 
 class UnreadableReply(ValueError):
@@ -185,15 +186,15 @@ def split_endings(text: str) -> Iterator[tuple[str, str]]:
 
 def read_values(verdict: dict[str, Any], prompt: GradingPrompt) -> dict[str, Any]:
     """Return the values that a prompt asks for by their names: scores as shares of the scale, or true and false."""
-    given = verdict.get(prompt.field)
+    found = verdict.get(prompt.field)
     if not prompt.names:
-        return {prompt.field: read_value(given, prompt.scale)}
-    if not isinstance(given, dict) or {*given} != {*prompt.names}:
+        return {prompt.field: read_value(found, prompt.scale)}
+    if not isinstance(found, dict) or {*found} != {*prompt.names}:
         names = ", ".join(prompt.names)
         raise UnreadableReply(
-            f"the {prompt.field} must be one for each of {names}, and no others; got {str(given)[:200]}"
+            f"the {prompt.field} must be one for each of {names}, and no others; got {str(found)[:200]}"
         )
-    return {name: read_value(given[name], prompt.scale) for name in prompt.names}
+    return {name: read_value(found[name], prompt.scale) for name in prompt.names}
 
 
 def read_value(value: Any, scale: tuple[float, float] | None) -> float | bool:
