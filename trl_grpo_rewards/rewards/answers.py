@@ -151,7 +151,7 @@ def verify_accepted(
     for (row, gold), (equal, _, _) in zip(pairs, verifications, strict=True):
         if equal and questions and is_copied(answers[row], gold, questions[row]):
             equal = False
-        scores[row].append(pay(equal, answers[row], partial))
+        scores[row].append(1.0 if equal else pay_unequal(equal, answers[row], partial))
     log_verifications(verifications, log_metric)
     return [choose_best(scores[row]) for row in range(len(answers))]
 
@@ -170,10 +170,10 @@ def is_copied(answer: str | None, gold: str | None, prompt: Any) -> bool:
     return is_restated(answer, prompt_text(prompt))
 
 
-def pay(equal: bool | None, answer: str | None, partial: float) -> Score:
+def pay_unequal(equal: bool | None, answer: str | None, partial: float) -> Score:
     if equal is None:
         return None
-    return 1.0 if equal else 0.0 if answer is None else partial
+    return 0.0 if answer is None else partial
 
 
 @reward(outcome=True)

@@ -115,7 +115,7 @@ def join_last_boxes(text: str, boxes: deque[re.Match[str]]) -> str | None:
         if content is None:
             return None
         if content.strip() or len(boxes) - len(before) > MAX_EMPTY_BOXES:
-            return join_boxes(text, content, box.start(), before)
+            return join_boxes(text, content, box.start(), before) if before else content
     return "" if boxes else None
 
 
