@@ -20,7 +20,16 @@ from ..distributed import world_size
 from ..files import replace_file
 from .failures import Failure, FailureCounter
 from .settings import Settings
-from .verdicts import Grading, GradingPrompt, QuotedReply, TruncatedReply, UnreadableReply, read_values, read_verdict
+from .verdicts import (
+    Grading,
+    GradingPrompt,
+    JsonObject,
+    QuotedReply,
+    TruncatedReply,
+    UnreadableReply,
+    read_values,
+    read_verdict,
+)
 
 
 logger = logging.getLogger(__name__)
@@ -110,7 +119,7 @@ class VerdictCache:
         path = self._path(key)
         return json.loads(path.read_text()) if path.is_file() else None  # reading a pipe would not end
 
-    def write(self, key: str, verdict: dict[str, Any]) -> None:
+    def write(self, key: str, verdict: JsonObject) -> None:
         path = self._path(key)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -209,7 +218,7 @@ class Client:
                 self.cache.write(key, verdict)
         return grading
 
-    async def _fetch_verdict(self, prompt: GradingPrompt, grading: Grading) -> dict[str, Any]:
+    async def _fetch_verdict(self, prompt: GradingPrompt, grading: Grading) -> JsonObject:
         REQUEST_SECONDS.set(grading.costs.seconds)
         async with self.slots:  # requests are built just before they are sent, since a thousand take a second
             with contextlib.suppress(QuotedReply):
@@ -288,7 +297,7 @@ def list_failures(prompts: dict[str, GradingPrompt], gradings: dict[str, Grading
     ]
 
 
-def fill_in_verdict(grading: Grading, verdict: dict[str, Any], prompt: GradingPrompt) -> None:
+def fill_in_verdict(grading: Grading, verdict: JsonObject, prompt: GradingPrompt) -> None:
     grading.values = read_values(verdict, prompt)
     reason = str(verdict.get("reason", ""))
     grading.reason = reason.encode(errors="replace").decode()  # a lone surrogate cannot be printed

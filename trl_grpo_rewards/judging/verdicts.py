@@ -20,6 +20,9 @@ OPENERS = (  # phrases without content that judges were found to reward; see htt
 )
 
 
+JsonObject = dict[str, Any]
+
+
 @dataclass(frozen=True)
 class GradingPrompt:
     """One call to a judge: what it is shown and told, and which values its verdict must have."""
@@ -31,7 +34,7 @@ class GradingPrompt:
     scale: tuple[float, float] | None = None  # from worst to best; without a scale, the values are true or false
 
     @property
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> JsonObject:
         # The reason has no maxLength. With one, xgrammar (0.2.8, vLLM's default) allows no quotes and backslashes, which
         # formulas need, and some hosted models refuse the schema. The limit of tokens ends a long reply.
         value = {"type": "number" if self.scale else "boolean"}
@@ -53,7 +56,7 @@ class GradingPrompt:
         return hashlib.sha256(content.encode()).hexdigest()
 
 
-def build_object_schema(properties: dict[str, Any]) -> dict[str, Any]:
+def build_object_schema(properties: JsonObject) -> JsonObject:
     return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
 
 
@@ -88,7 +91,7 @@ class Costs:
 class Grading:
     """The values of a judge's verdict by their names, or the error that prevented it; and what they cost."""
 
-    values: dict[str, Any] = field(default_factory=dict)
+    values: JsonObject = field(default_factory=dict)
     reason: str = ""
     error: str | None = None
     advice: str = ""
@@ -119,7 +122,7 @@ class TruncatedReply(UnreadableReply):
     """Raised when a reply was cut off at its limit of tokens."""
 
 
-def read_verdict(reply: str, prompt: GradingPrompt) -> dict[str, Any]:
+def read_verdict(reply: str, prompt: GradingPrompt) -> JsonObject:
     """Return the one JSON object that a reply ends with, unless it quotes a graded text."""
     text = drop_reasoning(reply.strip())
     if (found := parse_object(drop_code_fence(text))) is not None:
@@ -134,13 +137,13 @@ def read_verdict(reply: str, prompt: GradingPrompt) -> dict[str, Any]:
     raise UnreadableReply(f"the reply contains no verdict: {text[:200]!r}")
 
 
-def refuse_quote(verdict: dict[str, Any], prompt: GradingPrompt) -> None:
+def refuse_quote(verdict: JsonObject, prompt: GradingPrompt) -> None:
     """Raise an error if a graded text contains the same verdict, however it is written."""
     if any(contains(graded, verdict) for _, graded in prompt.texts):
         raise QuotedReply(f"the reply quotes a verdict from the graded text: {str(verdict)[:200]}")
 
 
-def contains(text: str, verdict: dict[str, Any]) -> bool:
+def contains(text: str, verdict: JsonObject) -> bool:
     """Return whether a text has a JSON object that is equal to a verdict, or its letters in any order of the names."""
     starts = [found.start() for found in OBJECT_START.finditer(text)]
     window = 6 * len(json.dumps(verdict)) + 1000  # in which a text with spaces and escapes ends
@@ -168,7 +171,7 @@ def drop_code_fence(text: str) -> str:
     return text.removeprefix("```json").removeprefix("```").removesuffix("```").strip()
 
 
-def parse_object(text: str) -> dict[str, Any] | None:
+def parse_object(text: str) -> JsonObject | None:
     with contextlib.suppress(ValueError, RecursionError):
         found = json.loads(text, object_pairs_hook=reject_duplicates)
         return found if isinstance(found, dict) else None
@@ -184,7 +187,7 @@ def split_endings(text: str) -> Iterator[tuple[str, str]]:
     yield from ((text[:start], text[start:]) for start in starts[-20:])
 
 
-def read_values(verdict: dict[str, Any], prompt: GradingPrompt) -> dict[str, Any]:
+def read_values(verdict: JsonObject, prompt: GradingPrompt) -> JsonObject:
     """Return the values that a prompt asks for by their names: scores as shares of the scale, or true and false."""
     found = verdict.get(prompt.field)
     if not prompt.names:

@@ -11,8 +11,8 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from .evaluation import NOTHING, are_close, evaluate, evaluate_exactly
-from .functions import CONTEXT, Numeric, TooLarge, Undefined
-from .values import ZERO, Operation, Symbol, Value, find_names, find_symbols, is_expression, substitute, walk
+from .functions import CONTEXT, Numeric, Point, TooLarge, Undefined
+from .values import ZERO, Operation, Symbol, Value, Values, find_names, find_symbols, is_expression, substitute, walk
 from .work import count_left, estimate_work
 
 
@@ -49,7 +49,7 @@ def are_equal_functions(one: Value, other: Value, symbols: Sequence[str]) -> boo
     """
     nothing = 0 if is_exact_at_zero(one) and is_exact_at_zero(other) else NOTHING
 
-    def agree(points: Iterable[dict[str, Numeric]], only_real: bool = True, enough: float = ENOUGH) -> bool | None:
+    def agree(points: Iterable[Point], only_real: bool = True, enough: float = ENOUGH) -> bool | None:
         return compare_at(points, one, other, only_real, nothing, enough)
 
     if {*symbols} <= INTEGER_NAMES and have_operation(one, other, OF_INTEGERS):
@@ -102,11 +102,11 @@ def is_exact_at_zero(value: Value) -> bool:
     return value == ZERO or cannot_vanish(value)
 
 
-def list_terms(value: Value) -> Sequence[Value]:
+def list_terms(value: Value) -> Values:
     return value.operands if isinstance(value, Operation) and value.name == "+" else (value,)
 
 
-def make_rest(terms: Sequence[Value], cancelled: Counter[Value]) -> Value:
+def make_rest(terms: Values, cancelled: Counter[Value]) -> Value:
     left = Counter(cancelled)
     rest = []
     for term in terms:
@@ -118,7 +118,7 @@ def make_rest(terms: Sequence[Value], cancelled: Counter[Value]) -> Value:
 
 
 def compare_at(
-    points: Iterable[dict[str, Numeric]],
+    points: Iterable[Point],
     one: Value,
     other: Value,
     only_real: bool,
@@ -148,7 +148,7 @@ def compare_at(
     return True if agreements >= 2 else None
 
 
-def make_seed(one: Value | Sequence[Value], other: Value | Sequence[Value]) -> random.Random:
+def make_seed(one: Value | Values, other: Value | Values) -> random.Random:
     try:
         texts = sorted((repr(one), repr(other)))
     except ValueError:  # a number that is too long for Python to write
@@ -160,7 +160,7 @@ def make_seed(one: Value | Sequence[Value], other: Value | Sequence[Value]) -> r
 SIZES = ((0.1, 1.0), (0.1, 1.0), (1.6, 4.0), (1.6, 4.0), (0.1, 1.0), (4.0, 30.0), (4.0, 30.0), (0.0, 0.4))
 
 
-def draw_points(one: Value, other: Value, symbols: Sequence[str]) -> Iterator[dict[str, Numeric]]:
+def draw_points(one: Value, other: Value, symbols: Sequence[str]) -> Iterator[Point]:
     """
     Yield points of every size and sign, the same ones for the same two expressions in either order.
 
@@ -224,7 +224,7 @@ LONGEST_PERIOD = 12  # of functions of integers that are told from each other
 MULTIPLE = math.lcm(*range(1, LONGEST_PERIOD + 1))
 
 
-def draw_integers(one: Value, other: Value, symbols: Sequence[str]) -> Iterator[dict[str, Numeric]]:
+def draw_integers(one: Value, other: Value, symbols: Sequence[str]) -> Iterator[Point]:
     """
     Yield points of every residue: integers in a row, from 1 and beyond the numbers in the expressions, and some far away.
 
@@ -271,7 +271,7 @@ class Span(NamedTuple):
     slopes: list[Vector]
 
 
-def are_same_up_to_constants(golds: Sequence[Value], answers: Sequence[Value], is_solution: bool = False) -> bool:
+def are_same_up_to_constants(golds: Values, answers: Values, is_solution: bool = False) -> bool:
     """Return whether expressions are the same functions as others up to arbitrary constants that all of them share."""
     if not all(map(is_expression, (*golds, *answers))):
         return False
@@ -279,7 +279,7 @@ def are_same_up_to_constants(golds: Sequence[Value], answers: Sequence[Value], i
     return roles is not None and (are_same_spans(golds, answers, roles) or are_renamed(golds, answers, roles))
 
 
-def find_roles(golds: Sequence[Value], answers: Sequence[Value], is_solution: bool) -> Roles | None:
+def find_roles(golds: Values, answers: Values, is_solution: bool) -> Roles | None:
     """Return what the names of two families are, or None if the constants of one cannot be those of the other."""
     symbols, answer_symbols = (set[str]().union(*map(find_symbols, values)) for values in (golds, answers))
     constants = find_constants(golds, symbols, is_solution)
@@ -302,7 +302,7 @@ def are_arbitrary(constants: set[str], others: set[str], is_solution: bool) -> b
     return is_general and all(CONSTANT_NAMES.fullmatch(name) for name in others)
 
 
-def are_renamed(golds: Sequence[Value], answers: Sequence[Value], roles: Roles) -> bool:
+def are_renamed(golds: Values, answers: Values, roles: Roles) -> bool:
     """Return whether expressions equal others with their constants in another order."""
     for order in itertools.permutations(map(Symbol, roles.constants)):
         renaming = dict(zip(roles.others, order, strict=True))
@@ -312,12 +312,12 @@ def are_renamed(golds: Sequence[Value], answers: Sequence[Value], roles: Roles) 
     return False
 
 
-def find_constants(golds: Sequence[Value], symbols: set[str], is_solution: bool) -> set[str]:
+def find_constants(golds: Values, symbols: set[str], is_solution: bool) -> set[str]:
     numbered = {name for name in symbols if NUMBERED.fullmatch(name)}
     return numbered or find_general_constant(golds, symbols, is_solution)
 
 
-def find_general_constant(golds: Sequence[Value], symbols: set[str], is_solution: bool) -> set[str]:
+def find_general_constant(golds: Values, symbols: set[str], is_solution: bool) -> set[str]:
     terms = [term for gold in golds for term in list_terms(gold)]
     for name, coefficients in COEFFICIENTS.items():
         if name in symbols and not symbols & coefficients:
@@ -334,7 +334,7 @@ def find_constants_of_solution(symbols: set[str]) -> set[str]:
     return others if len(others) > 1 else set()  # f(x) = ax + b
 
 
-def are_same_spans(golds: Sequence[Value], answers: Sequence[Value], roles: Roles) -> bool:
+def are_same_spans(golds: Values, answers: Values, roles: Roles) -> bool:
     """Return whether both are linear in their constants, and the functions that one can be are those of the other."""
     compared = False
     for points in draw_sides(make_seed(golds, answers), roles.variables, 2 * len(roles.constants) + 3):
@@ -357,12 +357,12 @@ def is_same_span(one: Span, other: Span) -> bool:
     return is_within and is_spanned(other.slopes, one.slopes, size)
 
 
-def draw_sides(rng: random.Random, variables: Sequence[str], count: int) -> Iterator[list[dict[str, Numeric]]]:
+def draw_sides(rng: random.Random, variables: Sequence[str], count: int) -> Iterator[list[Point]]:
     for side in SIDES:
         yield [{name: CONTEXT.mpf(rng.uniform(*side)) for name in variables} for _ in range(count)]
 
 
-def find_span(values: Sequence[Value], names: Sequence[str], points: Sequence[dict[str, Numeric]]) -> Span | None:
+def find_span(values: Values, names: Sequence[str], points: Sequence[Point]) -> Span | None:
     """
     Return the span of a family at some points, or None if it is not linear in its constants.
 

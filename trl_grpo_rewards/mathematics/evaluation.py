@@ -10,7 +10,7 @@ from typing import Any
 
 from mpmath.libmp import NoConvergence
 
-from .functions import COMPUTE, CONTEXT, MAX_LOG, Numeric, TooLarge, Undefined, call
+from .functions import COMPUTE, CONTEXT, MAX_LOG, Numeric, Point, TooLarge, Undefined, call
 from .values import (
     INFINITY,
     MINUS_INFINITY,
@@ -100,27 +100,24 @@ def exact_sum(*terms: Fraction) -> Fraction | None:
 def exact_gcd(
     *numbers: Fraction, above: Callable[..., int] = math.gcd, below: Callable[..., int] = math.lcm
 ) -> Fraction:
-    return Fraction(above(*(one.numerator for one in numbers)), below(*(one.denominator for one in numbers)))
+    return Fraction(
+        above(*(number.numerator for number in numbers)), below(*(number.denominator for number in numbers))
+    )
 
 
 EXACT: dict[str, Callable[..., Fraction | None]] = {
     "+": exact_sum,
-    "-": lambda one, other=None: -one if other is None else one - other,
+    **{name: COMPUTE[name] for name in ("-", "/", "mixed", "abs", "max", "min")},
     "*": exact_product,
-    "/": lambda one, other: one / other,
     "^": exact_power,
-    "mixed": lambda one, other: one + other,
     "sqrt": exact_root,
     "factorial": exact_factorial,
     "binom": exact_binomial,
-    "abs": abs,
     "floor": lambda number: Fraction(math.floor(number)),
     "ceil": lambda number: Fraction(math.ceil(number)),
-    "mod": lambda one, other: one % other,
+    "mod": operator.mod,
     "gcd": exact_gcd,
     "lcm": functools.partial(exact_gcd, above=math.lcm, below=math.gcd),
-    "max": max,
-    "min": min,
 }
 
 
@@ -131,7 +128,7 @@ def guard(number: Numeric) -> Numeric:
     return number
 
 
-def evaluate(value: Value, point: dict[str, Numeric], only_real: bool = False) -> Numeric:
+def evaluate(value: Value, point: Point, only_real: bool = False) -> Numeric:
     """Return the value of an expression at a point. Raises [`Undefined`] if it has none, or none in the real numbers."""
     try:
         return evaluate_node(value, point, only_real)
@@ -145,7 +142,7 @@ def to_decimal(number: Fraction) -> Numeric:
     return whole if number.denominator == 1 else whole / number.denominator
 
 
-def evaluate_node(value: Value, point: dict[str, Numeric], only_real: bool) -> Numeric:
+def evaluate_node(value: Value, point: Point, only_real: bool) -> Numeric:
     spend_on(value)
     if type(value) is Number:
         return to_decimal(value.value)
@@ -173,20 +170,20 @@ def compute(name: str, operands: list[Numeric], only_real: bool) -> Numeric:
     return result
 
 
-def evaluate_rational(value: Operation, point: dict[str, Numeric], only_real: bool) -> Numeric | None:
+def evaluate_rational(value: Operation, point: Point, only_real: bool) -> Numeric | None:
     """Return the exact value of an operation that rounding errors could change much, or None if it has none."""
     exact = evaluate_exactly(value)
     return None if exact is None else to_decimal(exact)
 
 
-def cross(value: Operation, point: dict[str, Numeric], only_real: bool) -> Numeric:
+def cross(value: Operation, point: Point, only_real: bool) -> Numeric:
     """Return the product of two vectors as that of two vectors in a plane, which changes its sign with their order."""
     second = {name: call(name, [number]) if len(name) > 1 else number for name, number in point.items()}
     one, other = ([evaluate_node(side, at, only_real) for at in (point, second)] for side in value.operands)
     return one[0] * other[1] - one[1] * other[0]
 
 
-def evaluate_series(value: Operation, point: dict[str, Numeric], only_real: bool) -> Numeric:
+def evaluate_series(value: Operation, point: Point, only_real: bool) -> Numeric:
     index, low, high, body = value.operands
     first, last = (evaluate_node(bound, point, only_real) for bound in (low, high))
     if not isinstance(index, Symbol) or not is_whole(first) or not is_whole(last):
@@ -206,7 +203,7 @@ def is_whole(number: Numeric) -> bool:
 
 
 # Operations that are not computed from their operands alone; None stands for those that are, after all.
-COMPUTED_APART: dict[str, Callable[[Operation, dict[str, Numeric], bool], Numeric | None]] = {
+COMPUTED_APART: dict[str, Callable[[Operation, Point, bool], Numeric | None]] = {
     **dict.fromkeys(("floor", "ceil", "gcd", "lcm"), evaluate_rational),
     **dict.fromkeys(("sum", "prod"), evaluate_series),
     "cross": cross,

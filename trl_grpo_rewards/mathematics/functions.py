@@ -1,6 +1,7 @@
 """The functions of one table: how each is written, and how it is computed with 96 digits."""
 
 import math
+import operator
 import random
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ CONTEXT = MPContext()
 CONTEXT.prec = 320  # precision of the evaluation, in bits
 MAX_LOG = 10.0**6  # largest logarithm of a number to the base 2. Larger numbers would take long to compute.
 Numeric = Any  # a real or complex number of mpmath, which has no types
+Point = dict[str, Numeric]  # the values of variables
 Compute = Callable[..., Numeric]
 
 
@@ -54,10 +56,9 @@ def zeta(number: Numeric) -> Numeric:
 
 def of_integers(function: Callable[..., int]) -> Compute:
     def compute(*numbers: Numeric) -> Numeric:
-        if any(
-            not isinstance(one, CONTEXT.mpf) or CONTEXT.mag(one) > CONTEXT.prec or one != int(one) for one in numbers
-        ):
-            raise Undefined
+        for number in numbers:
+            if not isinstance(number, CONTEXT.mpf) or CONTEXT.mag(number) > CONTEXT.prec or number != int(number):
+                raise Undefined
         return CONTEXT.mpf(function(*map(int, numbers)))
 
     return compute
@@ -141,8 +142,8 @@ BARE = {name: name for name in [*FUNCTIONS, *OPERATORS] if len(name) > 2 or name
 
 COMPUTE: dict[str, Compute] = {
     "-": lambda one, other=None: -one if other is None else one - other,
-    "/": lambda one, other: one / other,
-    "mixed": lambda one, other: one + other,
+    "/": operator.truediv,
+    "mixed": operator.add,
     "^": power,
     "sqrt": lambda number: CONTEXT.sqrt(number),
     "root": root,

@@ -90,29 +90,35 @@ def opens_with(text: str) -> Callable[[Reader, int], bool]:
     return lambda reader, place: reader.texts(place + 1, place + 2) == [text]
 
 
-def operation(sign: str, power: int, name: str = "") -> Infix:
-    return Infix(power, expressions.read_infix(name or sign, power))
+def operation(sign: str, power: int) -> Infix:
+    return Infix(power, expressions.read_infix(OPERATION_NAMES.get(sign, sign), power))
 
+
+# How strongly the signs of operations with two operands bind, and their names if they have others.
+OPERATIONS = {
+    ARROW: ("\\leftrightarrow", "\\iff", "\\to"),
+    UNION: ("\\cup", "\\setminus"),
+    INTERSECTION: ("\\cap",),
+    OVER: ("\\choose", "\\over"),
+    MODULO: ("\\mod",),
+    SUM: ("+", "\\pm", "\\mp", "\\oplus"),
+    PRODUCT: ("*", "\\cdot", "\\bullet", "\\times", "\\otimes"),
+}
+OPERATION_NAMES = {
+    **{"\\choose": "binom", "\\over": "/", "\\mod": "mod", "\\pm": "pm", "\\mp": "mp"},
+    **dict.fromkeys(("\\cdot", "\\bullet"), "*"),
+}
 
 INFIXES: dict[str, tuple[Infix, ...]] = {
+    **{sign: (operation(sign, power),) for power, signs in OPERATIONS.items() for sign in signs},
     **dict.fromkeys((",", ";", "\\quad", "\\\\"), (CONDITION, SEPARATOR)),
     **dict.fromkeys(("and", "or"), (SEPARATOR, *UNITS)),
     **dict.fromkeys(relations.SIGNS, (Infix(RELATION, relations.read_relation),)),
-    **{sign: (operation(sign, ARROW),) for sign in ("\\leftrightarrow", "\\iff", "\\to")},
     "\\lor": (SEPARATOR, operation("\\lor", OR)),
     "\\land": (SEPARATOR, operation("\\land", AND)),
-    **{sign: (operation(sign, UNION),) for sign in ("\\cup", "\\setminus")},
-    "\\cap": (operation("\\cap", INTERSECTION),),
     ":": (Infix(RATIO, notations.read_ratio),),
-    "\\choose": (operation("\\choose", OVER, "binom"),),
-    "\\over": (operation("\\over", OVER, "/"),),
-    "\\mod": (operation("\\mod", MODULO, "mod"),),
     "\\pmod": (Infix(UNIT, families.read_modulus),),
-    **{sign: (operation(sign, SUM, name),) for sign, name in (("+", "+"), ("\\pm", "pm"), ("\\mp", "mp"))},
     "-": (BESIDE, operation("-", SUM)),
-    "\\oplus": (operation("\\oplus", SUM),),
-    **{sign: (operation(sign, PRODUCT, name),) for sign, name in (("*", "*"), ("\\cdot", "*"), ("\\bullet", "*"))},
-    **{sign: (operation(sign, PRODUCT),) for sign in ("\\times", "\\otimes")},
     "/": (Infix(PRODUCT, expressions.read_infix("/", PRODUCT), expressions.divides), *UNITS),
     **dict.fromkeys(("!", "!!"), (Infix(POWER, expressions.read_factorial),)),
     "^": (Infix(POWER, expressions.read_power), *UNITS),

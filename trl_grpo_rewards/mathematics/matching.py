@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from .equivalence import are_same_up_to_constants
-from .values import Number, Value
+from .values import Number, Value, Values
 from .work import COST_OF_COMPARISONS, spend
 
 
@@ -60,26 +60,26 @@ class Same:
                     return verdict
         return False
 
-    def in_order(self, golds: Sequence[Value], answers: Sequence[Value]) -> bool | None:
+    def in_order(self, golds: Values, answers: Values) -> bool | None:
         if len(golds) != len(answers):
             return False
         same = self.of_parts()
         verdict = conjoin([same(one, other) for one, other in zip(golds, answers, strict=True)])
         return verdict or (not self.is_part and are_same_up_to_constants(golds, answers)) or verdict
 
-    def in_any_order(self, golds: Sequence[Value], answers: Sequence[Value]) -> bool | None:
+    def in_any_order(self, golds: Values, answers: Values) -> bool | None:
         if len(golds) != len(answers):
             return False
         if len(golds) > MAX_ITEMS:
             return Counter(golds) == Counter(answers)
         return self.is_renamed(golds, answers) or self.pair_up(golds, answers)
 
-    def is_renamed(self, golds: Sequence[Value], answers: Sequence[Value]) -> bool:
+    def is_renamed(self, golds: Values, answers: Values) -> bool:
         """Return whether answers in some order are the same as golds up to constants. Only three may be reordered."""
         orders = itertools.permutations(answers) if not self.is_part and len(golds) < 4 else ()
         return any(are_same_up_to_constants(golds, order) for order in orders)
 
-    def pair_up(self, golds: Sequence[Value], answers: Sequence[Value]) -> bool | None:
+    def pair_up(self, golds: Values, answers: Values) -> bool | None:
         """Return whether each gold value has an answer of its own, or None if that is not known of some."""
         same = self.of_parts()
         left = list(answers)

@@ -1,7 +1,6 @@
 """Rewards for the right answer."""
 
 from collections import defaultdict
-from collections.abc import Callable
 from itertools import zip_longest
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -12,7 +11,7 @@ from ..mathematics.matching import AnswerRules
 from ..mathematics.tokens import spell
 from ..options import requires
 from ..registry import reward
-from ..scores import Score
+from ..scores import LogMetric, Score
 from ..texts import completion_text, prompt_text, strip_reasoning
 from ..traits import Form
 from ..verify.own_words import find_own_words
@@ -30,7 +29,7 @@ Tolerance: TypeAlias = Annotated[float, Ge(0)] | None
 def boxed(
     completions: list[Any],
     solution: list[Any],
-    log_metric: Callable[[str, float], None],
+    log_metric: LogMetric,
     prompts: list[Any] | None = None,
     *,
     partial: float = 0.0,
@@ -97,7 +96,7 @@ def boxed(
 def answer(
     completions: list[Any],
     solution: list[Any],
-    log_metric: Callable[[str, float], None],
+    log_metric: LogMetric,
     prompts: list[Any] | None = None,
     *,
     partial: float = 0.0,
@@ -139,7 +138,7 @@ def verify_accepted(
     answers: list[str | None],
     solution: list[Any],
     prompts: list[Any] | None,
-    log_metric: Callable[[str, float], None],
+    log_metric: LogMetric,
     partial: float,
     rules: AnswerRules,
 ) -> list[Score]:
@@ -156,7 +155,7 @@ def verify_accepted(
     return [choose_best(scores[row]) for row in range(len(answers))]
 
 
-def log_verifications(verifications: list[Verification], log_metric: Callable[[str, float], None]) -> None:
+def log_verifications(verifications: list[Verification], log_metric: LogMetric) -> None:
     faults = [verification.fault for verification in verifications]
     log_metric("timeouts", faults.count("timeout"))
     log_metric("unreadable_gold", faults.count("gold"))

@@ -1,13 +1,12 @@
 """A reward for following instructions that a rule can check."""
 
 from collections import Counter
-from collections.abc import Callable
 from itertools import chain, zip_longest
 from typing import Any, TypeAlias
 
 from ..constraints.table import Constraint, UnreadableConstraint, drop_arrays, list_verdicts, read_constraints
 from ..registry import reward
-from ..scores import Score
+from ..scores import LogExtra, LogMetric, Score
 from ..texts import completion_text, prompt_text, strip_reasoning
 from ..traits import Findings
 
@@ -62,8 +61,8 @@ def list_counts(rows: int, counts: Counter[str], reasons: Counter[str]) -> list[
 def instructions(
     completions: list[Any],
     instruction_id_list: list[Any],
-    log_metric: Callable[[str, float], None],
-    log_extra: Callable[[str, list[str]], None],
+    log_metric: LogMetric,
+    log_extra: LogExtra,
     kwargs: list[Any] | None = None,
     prompts: list[Any] | None = None,
     *,

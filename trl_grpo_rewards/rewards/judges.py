@@ -1,7 +1,7 @@
 """Rewards for which another model grades completions."""
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import chain, islice
 from statistics import fmean
 from typing import Annotated, Any, Literal
@@ -14,6 +14,7 @@ from ..judging.settings import Settings, build_settings, check_judge, check_serv
 from ..judging.verdicts import Grading, GradingPrompt, is_trivial
 from ..options import Column, PositiveFloat, PositiveInt, Share, freeze
 from ..registry import reward
+from ..scores import LogExtra, LogMetric, Score
 from ..texts import completion_text, conversation_text, prompt_text, strip_reasoning
 
 
@@ -23,8 +24,8 @@ __all__ = ["judge", "ranking"]
 @reward(batched=True, check=check_judge, columns=list_columns, ready=check_server, reads={"rubric": read_rubrics})
 async def judge(
     completions: list,
-    log_metric: Callable[[str, float], None],
-    log_extra: Callable[[str, list], None],
+    log_metric: LogMetric,
+    log_extra: LogExtra,
     prompts: list | None = None,
     solution: list | None = None,
     *,
@@ -43,7 +44,7 @@ async def judge(
     max_failures: Share = 0.2,
     cache: str | None = None,
     separate: bool = False,
-) -> list[float | None]:
+) -> list[Score]:
     """
     Score that another model gives by a rubric, from 0 (worst) to 1 (best); None if it gave no valid score.
 
@@ -148,8 +149,8 @@ def log_rows(
     rows: list[GradedRow],
     graders: list[Any],
     is_constant: bool,
-    log_metric: Callable[[str, float], None],
-    log_extra: Callable[[str, list], None],
+    log_metric: LogMetric,
+    log_extra: LogExtra,
 ) -> None:
     for name in dict.fromkeys(name for row in rows for name in row.metrics):
         log_metric(name, fmean(row.metrics[name] for row in rows if name in row.metrics))
@@ -159,9 +160,7 @@ def log_rows(
         log_extra("verdicts", [row.verdicts for row in rows])
 
 
-async def ask_judge(
-    settings: Settings, prompts: list[GradingPrompt], log_metric: Callable[[str, float], None]
-) -> list[Grading]:
+async def ask_judge(settings: Settings, prompts: list[GradingPrompt], log_metric: LogMetric) -> list[Grading]:
     from ..judging.client import connect  # which needs the openai client
 
     async with connect(settings) as server:
@@ -174,8 +173,8 @@ async def ask_judge(
 async def ranking(
     prompt: str,
     completions: list[str],
-    log_metric: Callable[[str, float], None],
-    log_extra: Callable[[str, list], None],
+    log_metric: LogMetric,
+    log_extra: LogExtra,
     solution: Any = None,
     *,
     model: str,
@@ -193,7 +192,7 @@ async def ranking(
     retries: Annotated[int, Ge(0)] = 2,
     max_failures: Share = 0.2,
     cache: str | None = None,
-) -> list[float | None]:
+) -> list[Score]:
     """
     Score that another model gives when it compares a group's completions, from 0 to 1; None if it gave no valid score.
 
@@ -244,9 +243,7 @@ def list_graded(completions: list[str], reasoning: bool) -> list[str | None]:
     return [None if is_trivial(answer) else text for text, answer in zip(shown, answers, strict=True)]
 
 
-def average_scores(
-    orders: list[list[str]], gradings: list[Grading], log_metric: Callable[[str, float], None]
-) -> dict[str, float]:
+def average_scores(orders: list[list[str]], gradings: list[Grading], log_metric: LogMetric) -> dict[str, float]:
     """Return the mean score of each text, or of none if a call failed: one order has a bias that the other cancels."""
     if not orders or any(grading.error is not None for grading in gradings):
         return {}
@@ -272,7 +269,7 @@ def read_references(solution: list[Any] | None, reference: bool, count: int) -> 
     return [None if value is None else str(value) for value in solution]
 
 
-def log_costs(gradings: list[Grading], log_metric: Callable[[str, float], None]) -> None:
+def log_costs(gradings: list[Grading], log_metric: LogMetric) -> None:
     gradings = [*{id(grading): grading for grading in gradings}.values()]  # equal rows share a grading
     seconds = [second for grading in gradings for second in grading.costs.seconds]
     if seconds:

@@ -31,12 +31,15 @@ ANSWER_START = re.compile(r"\\f?box(?:ed)?\s*\{|<answer>")
 DECODER = json.JSONDecoder(object_pairs_hook=reject_duplicates, parse_constant=parse_finite, parse_float=parse_finite)
 
 
+Arguments = Mapping[str, Any]
+
+
 @dataclass(frozen=True)
 class Call:
     """A call that a completion makes. It is never right without arguments: it cannot be read, or comes after the answer."""
 
     name: str = ""
-    arguments: Mapping[str, Any] | None = None
+    arguments: Arguments | None = None
 
 
 class Untyped(str):
@@ -170,7 +173,7 @@ def make_calls(value: Any) -> list[Call]:
     return [Call(name, made) if isinstance(name, str) and isinstance(made, dict) else Call() for name, made in pairs]
 
 
-def is_error(result: Mapping[str, Any], text: str) -> bool:
+def is_error(result: Arguments, text: str) -> bool:
     return bool(result.get("is_error")) or result.get("status") == "error" or ERROR.match(text) is not None
 
 
@@ -190,7 +193,7 @@ def read_expected_calls(value: Any) -> list[ExpectedCall] | None:
         ) from None
 
 
-def read_expected_call(item: Mapping[str, Any], keeps_null: bool) -> ExpectedCall:
+def read_expected_call(item: Arguments, keeps_null: bool) -> ExpectedCall:
     if not isinstance(item, Mapping):
         raise ValueError("not a call")
     item = {key: value for key, value in item.items() if value is not None}
@@ -226,7 +229,7 @@ def choose(expected: Any) -> Any:
     return [choose(item) for item in expected] if isinstance(expected, (list, tuple)) else expected
 
 
-def read_choices(arguments: Mapping[str, Any]) -> dict[str, Choices]:
+def read_choices(arguments: Arguments) -> dict[str, Choices]:
     """Return the values that arguments may have, from lists as in BFCL."""
     choices = {}
     for name, values in arguments.items():
@@ -247,6 +250,7 @@ def read_choice_value(value: Any) -> Any:
 
 
 Comparison: TypeAlias = Literal["exact", "number", "text", "set", "ignore"]  # of the values of an argument
+Comparisons = Mapping[str, Comparison]
 EVERY = "*"  # stands for all arguments that are not named, in a mapping from arguments to comparisons
 MAX_SIMILAR = 100  # largest number of calls that are paired with expected ones. Others count as excess.
 MAX_LEVELS = 100  # nesting depth of values that are compared; Python has a limit of its own
@@ -292,9 +296,7 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def is_named_equal(
-    made: Mapping[str, Any], expected: Mapping[str, Any], name: str, how: Comparison, levels: int = MAX_LEVELS
-) -> bool:
+def is_named_equal(made: Arguments, expected: Arguments, name: str, how: Comparison, levels: int = MAX_LEVELS) -> bool:
     """Return whether an argument or a field is as expected: equal, or left out if it may be."""
     if name in made:
         return name in expected and is_equal(made[name], expected[name], how, levels)
@@ -325,7 +327,7 @@ def strip_marks(text: str) -> str:
     return MARKS.sub("", text).lower().replace("'", '"')
 
 
-def measure_similarity(made: Call, expected: ExpectedCall, compare: Mapping[str, Comparison]) -> float:
+def measure_similarity(made: Call, expected: ExpectedCall, compare: Comparisons) -> float:
     """Return the share of arguments that are right, among all that either call has; 0 if the names differ."""
     if made.arguments is None or made.name != expected.name:
         return 0.0
@@ -341,7 +343,7 @@ def measure_similarity(made: Call, expected: ExpectedCall, compare: Mapping[str,
 def match_calls(
     made: Sequence[Call],
     expected: Sequence[ExpectedCall],
-    compare: Mapping[str, Comparison],
+    compare: Comparisons,
     is_ordered: bool,
     is_whole: bool,
 ) -> float:
