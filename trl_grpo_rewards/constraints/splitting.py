@@ -1,49 +1,21 @@
-"""What constraints see of a text, and its words, tokens and sentences. The rules are in docs/judges.md."""
+"""The words, tokens and sentences of a text, and which words occur in it. The rules are in docs/judges.md."""
 
 import re
 import string
 from collections.abc import Collection
 from functools import lru_cache
-from html import unescape
 from pathlib import Path
 from unicodedata import name, normalize
 
 import regex
 
 
-INVISIBLE = regex.compile(r"\p{Default_Ignorable_Code_Point}+")
-BLANK = "\u2800"  # a braille pattern without dots, which looks like a space
 LOOSE_MARKS = regex.compile(r"(\p{Latin})\p{M}+")
 FOREIGN = r"\p{Cyrillic}\p{Greek}"
 FOREIGN_LETTER = regex.compile(f"[{FOREIGN}]")
 DISGUISED_LETTERS = regex.compile(rf"(?<=\p{{Latin}})[{FOREIGN}]|[{FOREIGN}](?=\p{{Latin}})")
 LATIN = regex.compile(r"\p{Latin}")
-MARK = regex.compile(r"[\p{L}\p{N}\p{P}\p{S}]")
 WITH_CONTENT = re.compile(r"[^\W_]")
-
-
-def drop_invisible(text: str) -> str:
-    """Return the text without characters that cannot be seen, such as zero-width spaces."""
-    return text if text.isascii() else INVISIBLE.sub("", text).replace(BLANK, " ")
-
-
-def see(text: str) -> str:
-    """Return what can be seen of a text, with accents composed in one way."""
-    return text if text.isascii() else normalize("NFC", drop_invisible(text))
-
-
-def is_blank(text: str) -> bool:
-    """Return whether a page would show nothing of a text: comments of HTML are not seen, either."""
-    return MARK.search(drop_invisible(unescape(drop_comments(text)) if {*"&<"} & {*text} else text)) is None
-
-
-def drop_comments(text: str) -> str:
-    kept = []
-    start = 0
-    while (opening := text.find("<!--", start)) >= 0 and (closing := text.find("-->", opening + 4)) >= 0:
-        kept.append(text[start:opening])
-        start = closing + 3
-    return "".join([*kept, text[start:]])
 
 
 def has_content(text: str) -> bool:

@@ -10,7 +10,8 @@ from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any, Literal, NewType, TypeVar, get_type_hints
 
-from .splitting import drop_invisible, has_content
+from ..texts import drop_invisible
+from .splitting import has_content
 
 
 Function = TypeVar("Function", bound=Callable[..., bool])

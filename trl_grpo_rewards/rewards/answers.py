@@ -6,13 +6,12 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from annotated_types import Ge
 
-from ..constraints.splitting import see
 from ..mathematics.matching import AnswerRules
 from ..mathematics.tokens import spell
 from ..options import requires
 from ..registry import reward
 from ..scores import LogMetric, Score
-from ..texts import completion_text, prompt_text, strip_reasoning
+from ..texts import completion_text, prompt_text, see, strip_reasoning
 from ..traits import Form
 from ..verify.own_words import find_own_words
 from ..verify.solutions import choose_best, list_solutions, read_gold, read_object, read_objects, read_solutions

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import regex
 
-from ..constraints.splitting import is_blank
 from ..options import requires, thaw
 from ..registry import reward
-from ..texts import read_json, strip_reasoning
+from ..texts import is_blank, read_json, strip_reasoning
 from ..traits import Form
 
 

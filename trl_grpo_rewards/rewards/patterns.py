@@ -8,11 +8,10 @@ from typing import Any
 import regex as regexes
 
 from ..batch import Batch
-from ..constraints.splitting import see
 from ..options import PositiveFloat, PositiveInt, requires
 from ..registry import combinator, reward
 from ..scores import Score
-from ..texts import completion_text, strip_reasoning
+from ..texts import completion_text, see, strip_reasoning
 from ..traits import Form
 from ..verify.arithmetic import compute_true_share
 
