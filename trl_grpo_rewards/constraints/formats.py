@@ -12,17 +12,25 @@ from unicodedata import normalize
 from .splitting import (
     PUNCTUATION,
     WITHOUT_PUNCTUATION,
-    WORDS,
+    WORD_LISTS,
     has_content,
     list_spaced_words,
     list_words,
     split_sentences,
 )
-from .table import Position, Relation, UnreadableConstraint, add_constraints, constraint, is_increasing, meets_relation
+from .table import (
+    CountRelation,
+    Position,
+    UnreadableConstraint,
+    add_constraints,
+    constraint,
+    is_increasing,
+    meets_relation,
+)
 
 
 @constraint("length_constraints:number_words")
-def number_words(text: str, num_words: int, relation: Relation) -> bool:
+def number_words(text: str, num_words: int, relation: CountRelation) -> bool:
     return meets_relation(len(list_words(text)), relation, num_words)
 
 
@@ -32,7 +40,7 @@ def word_count_range(text: str, min_words: int, max_words: int) -> bool:
 
 
 @constraint("length_constraints:number_sentences")
-def number_sentences(text: str, num_sentences: int, relation: Relation) -> bool:
+def number_sentences(text: str, num_sentences: int, relation: CountRelation) -> bool:
     """A sentence has a letter or a digit."""
     return meets_relation(sum(map(has_content, split_sentences(text))), relation, num_sentences)
 
@@ -56,7 +64,7 @@ def nth_paragraph_first_word(text: str, num_paragraphs: int, nth_paragraph: Posi
     return re.split(r"[.,?!'\"]", word)[0].lower() == first_word.lower()
 
 
-ANSWERS = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
+PERMITTED_ANSWERS = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
 
 
 @constraint("detectable_content:number_placeholders")
@@ -228,7 +236,9 @@ def find_title(line: str) -> str:
 add_constraints(
     {
         "detectable_format:title": lambda text: any(has_content(find_title(line)) for line in text.split("\n")),
-        "detectable_format:constrained_response": lambda text: sum(answer in text for answer in ANSWERS) == 1,
+        "detectable_format:constrained_response": lambda text: (
+            sum(answer in text for answer in PERMITTED_ANSWERS) == 1
+        ),
         "startend:quotation": lambda text: len(text.strip()) > 1 and {text.strip()[0], text.strip()[-1]} == {'"'},
         "format:newline": lambda text: count_lines(text) == len(list_spaced_words(text)),
     }
@@ -243,7 +253,7 @@ def drop_accents(text: str) -> str:
     return normalize("NFKD", text).encode("ascii", "ignore").decode()
 
 
-def list_items(text: str) -> list[str]:
+def split_at_commas(text: str) -> list[str]:
     return [item.strip() for item in text.split(",") if item.strip()]
 
 
@@ -269,7 +279,7 @@ def reverse_newline(text: str) -> bool:
     return len(countries) >= AFRICAN_COUNTRIES and countries == sorted({*countries}, reverse=True)
 
 
-def read_table(text: str, delimiter: str, header: list[str], rows: int) -> list[list[str]] | None:
+def read_csv_rows(text: str, delimiter: str, header: list[str], rows: int) -> list[list[str]] | None:
     """Return the rows below a header, or None if the header, the number of rows or that of fields differs."""
     try:
         first, *others = [*csv.reader(io.StringIO(text), delimiter=delimiter)] or [[]]
@@ -282,14 +292,14 @@ def read_table(text: str, delimiter: str, header: list[str], rows: int) -> list[
 @constraint("custom:csv_special_character")
 def csv_special_character(text: str) -> bool:
     """A field in quotes has a character that is neither a letter nor a digit."""
-    rows = read_table(text, ",", ["ProductID", "Category", "Brand", "Price", "Stock"], 14) or []
+    rows = read_csv_rows(text, ",", ["ProductID", "Category", "Brand", "Price", "Stock"], 14) or []
     fields = [field for row in rows for field in row if re.search(r"[^\w\s]", field)]
     return any(f'"{field}"' in text for field in fields)
 
 
 @constraint("custom:csv_quotes")
 def csv_quotes(text: str) -> bool:
-    rows = read_table(text, "\t", ["StudentID", "Subject", "Grade", "Semester", "Score"], 3)
+    rows = read_csv_rows(text, "\t", ["StudentID", "Subject", "Grade", "Semester", "Score"], 3)
     fields = [field.strip() for line in text.splitlines() for field in line.split("\t")]
     return rows is not None and all(len(field) > 1 and field[0] == field[-1] == '"' for field in fields)
 
@@ -309,9 +319,11 @@ add_constraints(
         "custom:sentence_alphabet": lambda text: (
             [sentence[0].lower() for sentence in split_sentences(text)] == [*ascii_lowercase]
         ),
-        "custom:european_capitals_sort": lambda text: list_items(drop_accents(text)) == [*WORDS["northern capitals"]],
+        "custom:european_capitals_sort": lambda text: (
+            split_at_commas(drop_accents(text)) == [*WORD_LISTS["northern capitals"]]
+        ),
         "custom:csv_city": lambda text: (
-            read_table(text, ",", ["ID", "Country", "City", "Year", "Count"], 7) is not None
+            read_csv_rows(text, ",", ["ID", "Country", "City", "Year", "Count"], 7) is not None
         ),
         "custom:date_format_list": lambda text: all(map(is_day_of_napoleon, map(str.strip, text.split(",")))),
     }

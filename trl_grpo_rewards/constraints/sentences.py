@@ -10,7 +10,7 @@ import regex
 from .splitting import (
     PUNCTUATION,
     WITHOUT_PUNCTUATION,
-    WORDS,
+    WORD_LISTS,
     list_spaced_words,
     list_words,
     split_sentences,
@@ -64,13 +64,13 @@ def is_same_language(asked: str, found: str) -> bool:
     return found == asked.lower() or found.startswith(f"{asked.lower()}-")
 
 
-BASES = frozenset(WORDS["common verbs in their base form"])
-IRREGULAR = frozenset(WORDS["forms of verbs that no rule gives"])
+VERB_BASES = frozenset(WORD_LISTS["common verbs in their base form"])
+IRREGULAR = frozenset(WORD_LISTS["forms of verbs that no rule gives"])
 
 
 def is_verb(word: str) -> bool:
     """Return whether a word in small letters is a common verb, in its base form or with `-s`, `-ed` or `-ing`."""
-    return word in IRREGULAR or not BASES.isdisjoint(list_bases(word))
+    return word in IRREGULAR or not VERB_BASES.isdisjoint(list_bases(word))
 
 
 def list_bases(word: str) -> list[str]:

@@ -88,18 +88,18 @@ def count_letter(letter: str, text: str) -> int:
 PUNCTUATION = string.punctuation  # of ASCII
 WITHOUT_PUNCTUATION = str.maketrans("", "", PUNCTUATION)
 
-WORDS = {  # the lists of `words.txt` by their headings
+WORD_LISTS = {  # the lists of `words.txt` by their headings
     heading: tuple(words.split())
     for heading, _, words in (
         part.partition("\n") for part in Path(__file__).with_name("words.txt").read_text().split("# ")[1:]
     )
 }
 
-STOP_WORDS = frozenset(WORDS["stop words"])  # words without a meaning of their own; no sentence ends with one
-ABBREVIATIONS = frozenset(WORDS["words that keep their period"])  # a stop word with a capital ends them
-OPENERS = STOP_WORDS.union(WORDS["openers of sentences"])
-END = re.compile(r"[.!?](?=[)\"';}\]*:@({\[!?“”‘’«»]|\s+(\S+))")
-CLOSING = re.compile(r"\s*[\"')\]}“”‘’«»]+(?=\s|--|$)")
+STOP_WORDS = frozenset(WORD_LISTS["stop words"])  # words without a meaning of their own; no sentence ends with one
+ABBREVIATIONS = frozenset(WORD_LISTS["words that keep their period"])  # a stop word with a capital ends them
+SENTENCE_OPENERS = STOP_WORDS.union(WORD_LISTS["openers of sentences"])
+SENTENCE_END = re.compile(r"[.!?](?=[)\"';}\]*:@({\[!?“”‘’«»]|\s+(\S+))")
+CLOSING_QUOTES = re.compile(r"\s*[\"')\]}“”‘’«»]+(?=\s|--|$)")
 LAST_WORD = re.compile(r"[^\s()\";}\]*:@{\[!?“”«»]*$")
 SPACE = re.compile(r"\s")
 WORD = re.compile(r"\w+")
@@ -125,13 +125,13 @@ def split_sentences(text: str) -> tuple[str, ...]:
     """Return the sentences of a text, with closing brackets and quotes. Periods of abbreviations and dots end none."""
     sentences = []
     start = 0
-    ends = [*END.finditer(text)]
+    ends = [*SENTENCE_END.finditer(text)]
     starts = [*(end.start() for end in ends), len(text) + 1][1:]
     for end, following in zip(ends, starts, strict=True):
         is_last = following > len(text) or SPACE.search(text, end.end(), following)
         if not is_last or not is_end(text, end):
             continue
-        closing = CLOSING.match(text, end.end())
+        closing = CLOSING_QUOTES.match(text, end.end())
         stop = closing.end() if closing else end.end()
         sentences.append(text[start:stop].strip())
         start = stop
@@ -152,7 +152,7 @@ def is_final(word: str, following: str) -> bool:
     """Return whether a period between two words ends a sentence. After an abbreviation, only an opener begins one."""
     after = following.strip(PUNCTUATION + "“”‘’")
     is_capital = after[:1].isupper()
-    is_opener = is_capital and after.lower() in OPENERS
+    is_opener = is_capital and after.lower() in SENTENCE_OPENERS
     if word.endswith(".") or is_abbreviation(word):
         return is_opener and len(word) > 1
     if len(word) == 1 and word.isalpha():
@@ -164,10 +164,12 @@ def is_abbreviation(word: str) -> bool:
     return word in ABBREVIATIONS or word.rpartition("-")[2] in ABBREVIATIONS
 
 
-MARKS = re.escape('[](){}<>?!;@#$%&*"`“”„‘’«»‒–—―')
-BREAK = rf"[{MARKS}]|[:,](?!\d)|\.{{2,}}|--"
+BREAKING_MARKS = re.escape('[](){}<>?!;@#$%&*"`“”„‘’«»‒–—―')
+BREAK = rf"[{BREAKING_MARKS}]|[:,](?!\d)|\.{{2,}}|--"
 CLITIC = rf"(?:'(?:s|m|d|ll|re|ve)?|n't)(?=\s|{BREAK}|$)"
-TOKEN = re.compile(rf"(?i){BREAK}|{CLITIC}|(?<!\w)'(?=\w)|(?:[^\s{MARKS}:,.'n-]+|(?!{BREAK}|{CLITIC})[:,.'n-])+")
+WORD_OR_MARK = re.compile(
+    rf"(?i){BREAK}|{CLITIC}|(?<!\w)'(?=\w)|(?:[^\s{BREAKING_MARKS}:,.'n-]+|(?!{BREAK}|{CLITIC})[:,.'n-])+"
+)
 FINAL_PERIOD = re.compile(r"(?<=[^.])\.(?=[])}>\"'»”’\s]*$)")
 
 
@@ -175,4 +177,4 @@ FINAL_PERIOD = re.compile(r"(?<=[^.])\.(?=[])}>\"'»”’\s]*$)")
 def list_tokens(text: str) -> tuple[str, ...]:
     """Return the words and punctuation marks of a text. A contraction is two tokens, as in `do` and `n't`."""
     sentences = (FINAL_PERIOD.sub(" .", sentence) for sentence in split_sentences(text))
-    return tuple(token for sentence in sentences for token in TOKEN.findall(sentence))
+    return tuple(token for sentence in sentences for token in WORD_OR_MARK.findall(sentence))

@@ -14,8 +14,8 @@ from ..texts import drop_invisible
 from .splitting import has_content
 
 
-Function = TypeVar("Function", bound=Callable[..., bool])
-Relation = Literal["less than", "at least"]
+ConstraintFunction = TypeVar("ConstraintFunction", bound=Callable[..., bool])
+CountRelation = Literal["less than", "at least"]
 Position = NewType("Position", int)  # the place of a word, a sentence or a paragraph, counted from 1
 SAMPLE = "A text."  # on which a constraint is tried when its arguments are read
 
@@ -59,10 +59,12 @@ class Constraint:
 CONSTRAINTS: dict[str, Constraint] = {}  # all constraints by their ids
 
 
-def constraint(name: str, *, copies: bool = False, package: str | None = None) -> Callable[[Function], Function]:
+def constraint(
+    name: str, *, copies: bool = False, package: str | None = None
+) -> Callable[[ConstraintFunction], ConstraintFunction]:
     """Add a function of the text and of arguments to the table under its id. [`read_argument`] says what their types mean."""
 
-    def add(function: Function) -> Function:
+    def add(function: ConstraintFunction) -> ConstraintFunction:
         CONSTRAINTS[name] = Constraint(name, function, copies, package)
         return function
 
@@ -107,7 +109,7 @@ ARGUMENT_READERS: dict[
     Position: lambda value: read_count(value) or None,
     str: read_filled,
     list[str]: read_list,
-    Relation: lambda value: value if value in ("less than", "at least") else None,
+    CountRelation: lambda value: value if value in ("less than", "at least") else None,
 }
 
 
@@ -120,7 +122,7 @@ def is_increasing(numbers: Sequence[int]) -> bool:
     return len(numbers) > 1 and all(one < other for one, other in pairwise(numbers))
 
 
-def meets_relation(count: int, relation: Relation, threshold: int) -> bool:
+def meets_relation(count: int, relation: CountRelation, threshold: int) -> bool:
     return count < threshold if relation == "less than" else count >= threshold
 
 

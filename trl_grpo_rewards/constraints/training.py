@@ -6,7 +6,7 @@ from itertools import chain, pairwise
 from .formats import number_paragraphs
 from .occurrences import frequency, keywords_specific_position, letter_frequency
 from .splitting import has_any_word, has_content, has_mark, list_spaced_words, split_sentences, strip_punctuation
-from .table import Relation, add_constraints, constraint, meets_relation
+from .table import CountRelation, add_constraints, constraint, meets_relation
 
 
 BIGRAMS = re.compile(r"(?:<<[^\s<>]+ [^\s<>]+>>\s+)*<<[^\s<>]+ [^\s<>]+>>(?:\s+<<[^\s<>]+>>)?")
@@ -56,7 +56,7 @@ def palindrome(text: str) -> bool:
 
 
 @constraint("letters:letter_counting")
-def letter_counting(text: str, N: int, relation: Relation) -> bool:
+def letter_counting(text: str, N: int, relation: CountRelation) -> bool:
     """More than three equal letters in a row count as three where there must be many."""
     text = re.sub(r"(?i)([^\W\d_])\1{3,}", r"\1\1\1", text) if relation == "at least" else text
     return meets_relation(sum(map(str.isalpha, text)), relation, N)

@@ -40,7 +40,7 @@ ENCODING = ("content-encoding", "content-length", "transfer-encoding")  # no lon
 # Default limit of a reply, in tokens, the judge's reasoning included. A verdict takes about 100, and reasoning before
 # it usually 500 to 3000. At 70 tokens a second, the limit is reached within the default timeout. A judge that loops is
 # therefore reported as such after one call, instead of being retried after a timeout.
-MAX_TOKENS = 4096
+MAX_REPLY_TOKENS = 4096
 # Names of the limit in a request, each with what is tried if a server refuses it; None is a request without a limit.
 # Nearly all servers know the first one; OpenAI's reasoning models take only the second.
 LIMITS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": None}
@@ -222,8 +222,8 @@ class Client:
         REQUEST_SECONDS.set(grading.costs.seconds)
         async with self.slots:  # requests are built just before they are sent, since a thousand take a second
             with contextlib.suppress(QuotedReply):
-                return read_verdict(read_content(await self._fetch_reply(prompt, grading)), prompt)
-            return read_verdict(read_content(await self._fetch_reply(prompt, grading)), prompt)
+                return read_verdict(read_reply_text(await self._fetch_reply(prompt, grading)), prompt)
+            return read_verdict(read_reply_text(await self._fetch_reply(prompt, grading)), prompt)
 
     async def _fetch_reply(self, prompt: GradingPrompt, grading: Grading) -> Any:
         """Send a request, and again without structured output or the default limit if the server refuses them."""
@@ -262,7 +262,7 @@ class Client:
     async def _send(self, prompt: GradingPrompt, form: RequestForm, retries: int) -> Any:
         body = self.settings.request_fields
         if form.limit:
-            body[form.limit] = MAX_TOKENS
+            body[form.limit] = MAX_REPLY_TOKENS
         if form.structured:
             schema = {"name": "verdict", "strict": True, "schema": prompt.schema}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
@@ -280,7 +280,7 @@ class Client:
         request = self.settings.request or {}
         name = next((name for name in LIMITS if name in request), self.accepted.limit)
         limit = request.get(name)
-        larger = 4 * max(limit if isinstance(limit, int) else 0, MAX_TOKENS)
+        larger = 4 * max(limit if isinstance(limit, int) else 0, MAX_REPLY_TOKENS)
         return (
             f"If the judge needs more tokens, for instance to reason, set request={{{name!r}: {larger}}} and a "
             f"longer timeout. If it repeats white space, start vLLM with "
@@ -310,7 +310,7 @@ def describe_with_cause(error: Exception) -> str:
     return f"{type(error).__name__}: {error}" + (f" {error.__cause__}" if error.__cause__ else "")
 
 
-def read_content(reply: Any) -> str:
+def read_reply_text(reply: Any) -> str:
     """Return the text of a chat completion, or raise [`UnreadableReply`], or [`TruncatedReply`] if it was cut off."""
     try:
         choice = reply["choices"][0]

@@ -12,7 +12,7 @@ CHECK_AFTER = 200
 # What to do about an error that has no advice of its own.
 DEFAULT_ADVICE = "Check that the server responds and resume the run, or raise retries, timeout or max_failures."
 FAILED_ONCE: set[Hashable] = set()  # its last batch had a failure; a second one stops the run
-WARNED: set[Hashable] = set()  # judges whose failure has been shown
+SHOWN_FAILURES: set[Hashable] = set()  # judges whose failure has been shown
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class FailureCounter:
         for failure in failures:
             self.failed += 1
             self.last_failure = failure
-            if self.asked not in WARNED:
-                WARNED.add(self.asked)
+            if self.asked not in SHOWN_FAILURES:
+                SHOWN_FAILURES.add(self.asked)
                 warning = f"{self.complaint}, so the score is None (shown once): {failure.error}. {failure.text}. "
                 logger.warning(f"{warning}{failure.advice}".rstrip())
         if self.done >= min(self.expected, CHECK_AFTER):  # otherwise, other calls of the batch are in flight

@@ -14,8 +14,8 @@ from ..traits import Reading
 from .verdicts import drop_code_fence
 
 
-SHORT = reprlib.Repr()  # shows values of any size and depth in a few characters
-SHORT.maxstring = 160
+SHORT_REPR = reprlib.Repr()  # shows values of any size and depth in a few characters
+SHORT_REPR.maxstring = 160
 
 
 class UnreadableRubric(ValueError):
@@ -27,7 +27,7 @@ class UnreadableRubric(ValueError):
         self.found = found
 
     def __str__(self) -> str:
-        return f"{self.problem}: {SHORT.repr(self.found)[:200]}"
+        return f"{self.problem}: {SHORT_REPR.repr(self.found)[:200]}"
 
 
 @dataclass(frozen=True)

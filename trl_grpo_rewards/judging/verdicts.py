@@ -14,7 +14,7 @@ from typing import Any
 from ..texts import REASONING_MARKS, reject_duplicates
 
 
-OPENERS = (  # phrases without content that judges were found to reward; see https://huggingface.co/papers/2507.08794
+EMPTY_PHRASES = (  # phrases without content that judges were found to reward; see https://huggingface.co/papers/2507.08794
     "thought process, solution, answer, final answer, reasoning, lets solve this problem step by step, 解, かいせつ, "
     "respuesta".split(", ")
 )
@@ -72,11 +72,11 @@ def build_prompt(
 
 
 def is_trivial(answer: str) -> bool:
-    """Return whether there is nothing to grade: no letter, digit or symbol such as ∞, or only one of [`OPENERS`]."""
+    """Return whether there is nothing to grade: no letter, digit or symbol such as ∞, or only one of [`EMPTY_PHRASES`]."""
     if any(not char.isascii() and unicodedata.category(char).startswith("S") for char in answer):
         return False
     words = "".join(char for char in answer if char.isalnum() or char.isspace()).casefold().split()
-    return not words or " ".join(words) in OPENERS
+    return not words or " ".join(words) in EMPTY_PHRASES
 
 
 @dataclass
@@ -191,16 +191,16 @@ def read_values(verdict: JsonObject, prompt: GradingPrompt) -> JsonObject:
     """Return the values that a prompt asks for by their names: scores as shares of the scale, or true and false."""
     found = verdict.get(prompt.field)
     if not prompt.names:
-        return {prompt.field: read_value(found, prompt.scale)}
+        return {prompt.field: read_verdict_value(found, prompt.scale)}
     if not isinstance(found, dict) or {*found} != {*prompt.names}:
         names = ", ".join(prompt.names)
         raise UnreadableReply(
             f"the {prompt.field} must be one for each of {names}, and no others; got {str(found)[:200]}"
         )
-    return {name: read_value(found[name], prompt.scale) for name in prompt.names}
+    return {name: read_verdict_value(found[name], prompt.scale) for name in prompt.names}
 
 
-def read_value(value: Any, scale: tuple[float, float] | None) -> float | bool:
+def read_verdict_value(value: Any, scale: tuple[float, float] | None) -> float | bool:
     """Return a verdict that is true or false, or a score, rescaled to the range from 0 (worst) to 1 (best)."""
     if scale is None:
         if not isinstance(value, bool):

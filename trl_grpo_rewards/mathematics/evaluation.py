@@ -10,7 +10,7 @@ from typing import Any
 
 from mpmath.libmp import NoConvergence
 
-from .functions import COMPUTE, CONTEXT, MAX_LOG, Numeric, Point, TooLarge, Undefined, call
+from .functions import COMPUTE, CONTEXT, MAX_LOG, Numeric, Point, TooLarge, Undefined, call_unknown
 from .values import (
     INFINITY,
     MINUS_INFINITY,
@@ -30,7 +30,7 @@ SAME = CONTEXT.mpf(10) ** -70  # largest relative difference of equal numbers; r
 NOTHING = CONTEXT.mpf(10) ** -85  # numbers smaller than this may be the rounding error of 0
 MAX_TERMS = 500
 CONSTANT_VALUES = {"\\pi": +CONTEXT.pi, "e": +CONTEXT.e, "i": CONTEXT.mpc(0, 1)}
-MAX_BITS = 50_000
+MAX_EXACT_BITS = 50_000
 MAX_OPERANDS = 500
 
 
@@ -39,7 +39,7 @@ def evaluate_exactly(value: Value) -> Fraction | None:
     """Return the rational number that an expression is by its form, or None if it is none or too large."""
     if isinstance(value, Number):
         return value.value
-    if not isinstance(value, Operation) or value.name not in EXACT or len(value.operands) > MAX_OPERANDS:
+    if not isinstance(value, Operation) or value.name not in EXACT_OPERATIONS or len(value.operands) > MAX_OPERANDS:
         return None
     operands: list[Fraction] = []
     for operand in value.operands:
@@ -49,7 +49,7 @@ def evaluate_exactly(value: Value) -> Fraction | None:
         operands.append(number)
     spend(1 + sum(map(count_bits, operands)) // BITS)
     try:
-        result = EXACT[value.name](*operands)
+        result = EXACT_OPERATIONS[value.name](*operands)
     except (ZeroDivisionError, OverflowError, TypeError, ValueError):
         return None
     spend(0 if result is None else count_bits(result) // BITS)
@@ -66,7 +66,7 @@ def exact_power(base: Fraction, exponent: Fraction) -> Fraction | None:
         roots = [round(part ** (1 / exponent.denominator)) for part in (base.numerator, base.denominator)]
         root = Fraction(*roots)
         return exact_power(root, Fraction(exponent.numerator)) if root**exponent.denominator == base else None
-    if exponent.denominator != 1 or abs(exponent) * size > MAX_BITS or (base == 0 and exponent <= 0):
+    if exponent.denominator != 1 or abs(exponent) * size > MAX_EXACT_BITS or (base == 0 and exponent <= 0):
         return None
     spend(int(abs(exponent) * size) // BITS)
     return base ** int(exponent)
@@ -89,12 +89,12 @@ def exact_binomial(above: Fraction, below: Fraction) -> Fraction | None:
 
 def exact_product(*factors: Fraction) -> Fraction | None:
     size = sum(map(count_bits, factors))
-    return math.prod(factors, start=Fraction(1)) if size < 4 * MAX_BITS else None
+    return math.prod(factors, start=Fraction(1)) if size < 4 * MAX_EXACT_BITS else None
 
 
 def exact_sum(*terms: Fraction) -> Fraction | None:
     size = sum(term.denominator.bit_length() for term in terms)
-    return sum(terms, start=Fraction(0)) if size < MAX_BITS else None
+    return sum(terms, start=Fraction(0)) if size < MAX_EXACT_BITS else None
 
 
 def exact_gcd(
@@ -105,7 +105,7 @@ def exact_gcd(
     )
 
 
-EXACT: dict[str, Callable[..., Fraction | None]] = {
+EXACT_OPERATIONS: dict[str, Callable[..., Fraction | None]] = {
     "+": exact_sum,
     **{name: COMPUTE[name] for name in ("-", "/", "mixed", "abs", "max", "min")},
     "*": exact_product,
@@ -154,7 +154,7 @@ def evaluate_node(value: Value, point: Point, only_real: bool) -> Numeric:
     if special is not None and (number := special(value, point, only_real)) is not None:
         return number
     operands = [evaluate_node(operand, point, only_real) for operand in value.operands]
-    return call(value.name, operands) if isinstance(value, Call) else compute(value.name, operands, only_real)
+    return call_unknown(value.name, operands) if isinstance(value, Call) else compute(value.name, operands, only_real)
 
 
 def compute(name: str, operands: list[Numeric], only_real: bool) -> Numeric:
@@ -178,7 +178,7 @@ def evaluate_rational(value: Operation, point: Point, only_real: bool) -> Numeri
 
 def cross(value: Operation, point: Point, only_real: bool) -> Numeric:
     """Return the product of two vectors as that of two vectors in a plane, which changes its sign with their order."""
-    second = {name: call(name, [number]) if len(name) > 1 else number for name, number in point.items()}
+    second = {name: call_unknown(name, [number]) if len(name) > 1 else number for name, number in point.items()}
     one, other = ([evaluate_node(side, at, only_real) for at in (point, second)] for side in value.operands)
     return one[0] * other[1] - one[1] * other[0]
 

@@ -83,7 +83,7 @@ def bounded(function: Compute) -> Compute:
     return compute
 
 
-def call(name: str, arguments: Sequence[Numeric]) -> Numeric:
+def call_unknown(name: str, arguments: Sequence[Numeric]) -> Numeric:
     """Return the value of an unknown function: a number that only depends on its name and its arguments."""
     key = " ".join([name, *(CONTEXT.nstr(argument, 20) for argument in arguments)])
     return CONTEXT.mpf(random.Random(key).uniform(0.5, 3.0))

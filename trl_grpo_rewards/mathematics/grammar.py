@@ -179,7 +179,7 @@ def has_unknown_command(tokens: list[Token]) -> bool:
     return any(token.kind == "command" and token.text not in KNOWN_COMMANDS for token in tokens)
 
 
-def read_value(text: str) -> Value | None:
+def read_uncached(text: str) -> Value | None:
     try:
         tokens = tokenize(text)
     except Unreadable:
@@ -221,8 +221,8 @@ def is_oversized(tokens: list[Token]) -> bool:
     return False
 
 
-read_cached = functools.lru_cache(maxsize=1 << 14)(read_value)
-read_long = functools.lru_cache(maxsize=16)(read_value)  # a verdict reads both of its texts several times
+read_cached = functools.lru_cache(maxsize=1 << 14)(read_uncached)
+read_long = functools.lru_cache(maxsize=16)(read_uncached)  # a verdict reads both of its texts several times
 
 
 def read_answer(reader: Reader) -> Value:

@@ -13,26 +13,26 @@ def read_spellings(table: str) -> dict[str, str]:
     return {other: first for first, *others in map(str.split, entries) for other in others}
 
 
-TABLES: dict[str, Any] = tomllib.loads(Path(__file__).with_name("spellings.toml").read_text(encoding="utf-8"))
-GREEK: list[str] = TABLES["greek"].split()
-LETTERS = dict(zip("αβγδεζηθικλμνξοπρστυφχψω", GREEK, strict=True))
-SIGNS = {
-    **read_spellings(TABLES["signs"]),
+SPELLING_TABLES: dict[str, Any] = tomllib.loads(Path(__file__).with_name("spellings.toml").read_text(encoding="utf-8"))
+GREEK: list[str] = SPELLING_TABLES["greek"].split()
+GREEK_LETTERS = dict(zip("αβγδεζηθικλμνξοπρστυφχψω", GREEK, strict=True))
+SIGN_COMMANDS = {
+    **read_spellings(SPELLING_TABLES["signs"]),
     **{"℃": "^\\circ C", "℉": "^\\circ F", "或": " or ", "和": " and "},
-    **{letter: f"\\{name} " for letter, name in [*LETTERS.items(), ("ς", "sigma")]},
-    **{letter.upper(): f"\\{name.capitalize()} " for letter, name in LETTERS.items()},
+    **{letter: f"\\{name} " for letter, name in [*GREEK_LETTERS.items(), ("ς", "sigma")]},
+    **{letter.upper(): f"\\{name.capitalize()} " for letter, name in GREEK_LETTERS.items()},
     **dict.fromkeys("\u200b\u2060\ufeff\u200e\u200f", ""),
 }
 SUPERSCRIPT = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ]+")
 SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ", "0123456789-+n")
 SUBSCRIPT = re.compile("[₀₁₂₃₄₅₆₇₈₉]+")
 SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
-SYNONYMS = read_spellings(TABLES["commands"])
-FONTS = {command: font for font, commands in TABLES["fonts"].items() for command in commands.split()}
-DROPPED, WITHOUT_CONTENT = ({*TABLES[name].split()} for name in ("dropped", "without_content"))
+SYNONYMS = read_spellings(SPELLING_TABLES["commands"])
+FONTS = {command: font for font, commands in SPELLING_TABLES["fonts"].items() for command in commands.split()}
+DROPPED, WITHOUT_CONTENT = ({*SPELLING_TABLES[name].split()} for name in ("dropped", "without_content"))
 SEPARATORS = {*r"\qquad \hspace \newline".split()}
 
-WHOLE = {  # parts of patterns: with or without braces, what may stand alone, and what only in them
+PATTERN_PARTS = {  # parts of patterns: with or without braces, what may stand alone, and what only in them
     name: rf"(?:({one})|\{{({one}|{several})\}})"
     for name, one, several in (
         ("<INDEX>", r"\w", r"\w{2,4}"),
@@ -40,7 +40,9 @@ WHOLE = {  # parts of patterns: with or without braces, what may stand alone, an
         ("<DIGITS>", r"\d", r"\d{2,4}"),
     )
 }
-REWRITTEN = {re.sub("<[A-Z]+>", lambda part: WHOLE[part[0]], one): plain for one, plain in TABLES["patterns"]}
+REWRITTEN = {
+    re.sub("<[A-Z]+>", lambda part: PATTERN_PARTS[part[0]], one): plain for one, plain in SPELLING_TABLES["patterns"]
+}
 IS_REWRITTEN = re.compile("|".join(REWRITTEN))
 PREFIXED = {"x": 16, "o": 8, "b": 2}  # bases of numbers as programs write them: `0xA3`
 
@@ -82,11 +84,11 @@ def widen(letter: str) -> str:
     """Return a sign as LaTeX, and a full-width, bold or otherwise styled letter as the usual letter."""
     if "①" <= letter <= "⑳":
         return letter
-    plain = letter if letter in SIGNS else unicodedata.normalize("NFKC", letter)
+    plain = letter if letter in SIGN_COMMANDS else unicodedata.normalize("NFKC", letter)
     if "⁄" in plain[1:]:  # ⅜
         above, _, below = plain.partition("⁄")
         return f"\\frac{{{above}}}{{{below}}}"
-    plain = SIGNS.get(plain, plain if len(plain) == 1 else letter)
+    plain = SIGN_COMMANDS.get(plain, plain if len(plain) == 1 else letter)
     return f"{plain} " if plain.startswith(("\\", "^\\")) else plain
 
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from . import spellings
 from .functions import BARE, FUNCTIONS, OPERATORS, SPELLED
-from .units import LETTERS as UNIT_LETTERS
-from .units import SHORT, SPELLINGS
+from .units import LETTER_UNITS as UNIT_LETTERS
+from .units import SHORT_SYMBOLS, SPELLINGS
 from .words import SCALES, SHORT_WORDS
 
 
@@ -75,7 +75,7 @@ PLAIN_COMMANDS = {name: f"\\{usual}" for name, usual in BARE.items()} | {
 ELEMENTS = re.compile(
     r"(?:H|He|Li|B|C|N|O|F|Ne|Na|Mg|Al|Si|P|S|Cl|Ar|K|Ca|Cr|Mn|Fe|Co|Ni|Cu|Zn|As|Br|Ag|Sn|I|Ba|Pt|Au|Hg|Pb){2,}"
 )
-AFTER_QUANTITIES = SHORT | {*"pm am AM PM th st nd rd bn".split()}  # these follow a number or another word
+AFTER_QUANTITIES = SHORT_SYMBOLS | {*"pm am AM PM th st nd rd bn".split()}  # these follow a number or another word
 NUMBERS = {"number", "grouped"}
 ROMAN_DIGITS = {*"IVX"}
 PLAIN_FONTS = {"", "bold"}
@@ -97,7 +97,7 @@ BRACKETS = {
     "\\lceil": {"\\rceil"},
 }
 
-CLOSING = set[str]().union(*BRACKETS.values())
+CLOSING_BRACKETS = set[str]().union(*BRACKETS.values())
 
 # The usual spelling of a command. A function may have a synonym and another name.
 USUAL_COMMANDS = {f"\\{other}": f"\\{name}" for other, name in SPELLED.items()}
@@ -110,7 +110,7 @@ MEANINGS: dict[str, tuple[tuple[str, str], ...]] = {
     **dict.fromkeys(spellings.DROPPED | DELIMITERS, ()),
     **dict.fromkeys(spellings.SEPARATORS, (("sign", "\\quad"),)),
     **{bracket: (("open", bracket),) for bracket in BRACKETS},
-    **{bracket: (("close", bracket),) for bracket in CLOSING},
+    **{bracket: (("close", bracket),) for bracket in CLOSING_BRACKETS},
     "\\degree": (("sign", "^"), ("command", "\\circ")),
     "\\&": (("word", "and"),),
     **{f"\\{sign}": (("sign", sign),) for sign in "$#_"},

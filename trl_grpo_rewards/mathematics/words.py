@@ -8,17 +8,19 @@ from pathlib import Path
 from typing import Any
 
 
-TABLES: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
+WORD_TABLES: dict[str, dict[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("words.toml").read_text(encoding="utf-8")
+)
 NUMBERS, SCALES, FRACTIONS = (
-    {word: int(number) for number, words in TABLES[name].items() for word in words.split()}
+    {word: int(number) for number, words in WORD_TABLES[name].items() for word in words.split()}
     for name in ("numbers", "scales", "fractions")
 )
-FOREIGN, SUBJECTS, SHORT_WORDS, GENERIC_NOUNS = ({*words.split()} for words in TABLES["lists"].values())
+FOREIGN, SUBJECTS, SHORT_WORDS, GENERIC_NOUNS = ({*words.split()} for words in WORD_TABLES["lists"].values())
 
 ROLES_OF: dict[str, set[str]] = {
     word: {"numeral"} for word in (*NUMBERS, *FRACTIONS, *(f"{word}s" for word in FRACTIONS))
 }
-for role, words in TABLES["roles"].items():
+for role, words in WORD_TABLES["roles"].items():
     for word in words.split():
         ROLES_OF.setdefault(word, set()).add(role)
 
@@ -31,10 +33,10 @@ FOREIGN_PARTS = re.compile(  # parts of words that do so where words are written
 )
 CJK_LABEL = re.compile(r"(?:[^不非没无未]*(?:是|为|等于|得|选|约|共|即)|答案|答|解|所以|因此|则|故)$")
 
-STATES: dict[tuple[str, ...], tuple[str, ...]] = {
-    tuple(said.split()): tuple(usual.split()) for usual, variants in TABLES["states"].items() for said in variants
+USUAL_STATES: dict[tuple[str, ...], tuple[str, ...]] = {
+    tuple(said.split()): tuple(usual.split()) for usual, variants in WORD_TABLES["states"].items() for said in variants
 }
-SHORT_WORDS |= {word for word in (*ROLES_OF, *(word for said in STATES for word in said)) if len(word) == 3}
+SHORT_WORDS |= {word for word in (*ROLES_OF, *(word for said in USUAL_STATES for word in said)) if len(word) == 3}
 ARTICLES = {"a", "an", "the"}
 NO_NOUNS = ARTICLES | {*"is are was and or plus minus wins has only".split()}  # words before which an `A` is a name
 
@@ -96,8 +98,8 @@ def multiply_end(total: int, scale: int) -> int:
 def normalize_words(words: Sequence[str]) -> tuple[str, ...]:
     """Return words without articles and plurals. Whether something exists or converges is said in one way."""
     rest = tuple(singularize(word) for word in words if word not in SUBJECTS)
-    if rest in STATES:
-        return STATES[rest]
+    if rest in USUAL_STATES:
+        return USUAL_STATES[rest]
     folded = [word.casefold() for word in words]
     return tuple(
         singularize(word)

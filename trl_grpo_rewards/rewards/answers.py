@@ -15,7 +15,7 @@ from ..texts import completion_text, prompt_text, see, strip_reasoning
 from ..traits import Form
 from ..verify.own_words import find_own_words
 from ..verify.solutions import choose_best, list_solutions, read_gold, read_object, read_objects, read_solutions
-from ..verify.statements import MARKS, find_boxed_answer, find_stated_answer, strip_marks
+from ..verify.statements import OUTER_MARKS, find_boxed_answer, find_stated_answer, strip_outer_marks
 from ..verify.verification import Verification, find_letter, is_restated, verify_pairs
 
 
@@ -207,7 +207,7 @@ def exact(completion: str, solution: Any, *, case: bool = False) -> Score:
 def spell_barely(text: str) -> str:
     """Return a text in one spelling, without the marks around it."""
     spelled = spell(see(text).replace("\\&", "&"))
-    return strip_marks(spelled.strip(MARKS)).strip(MARKS) or spelled
+    return strip_outer_marks(spelled.strip(OUTER_MARKS)).strip(OUTER_MARKS) or spelled
 
 
 @reward(
@@ -248,11 +248,11 @@ def choice(completion: str, solution: Any, *, letters: str = "ABCDE") -> Score:
     return choose_best([None if gold is None else float(given == gold) for gold in golds])
 
 
-MISSING = object()
+MISSING_FIELD = object()
 VALID = 0.1  # what `json_fields(partial=True)` pays for an object without a right field
 
 
-def share_right(gold: Any, given: Any, absent: Any = MISSING) -> float:
+def share_right(gold: Any, given: Any, absent: Any = MISSING_FIELD) -> float:
     """Return the share of a value that is right. Each field of an object and each item of a list has an equal part in it."""
     if isinstance(gold, str) and isinstance(given, str):
         return float(spell_barely(gold).casefold() == spell_barely(given).casefold())
@@ -268,7 +268,7 @@ def pair_parts(gold: Any, given: Any, absent: Any) -> list[tuple[Any, Any]] | No
         pairs = [(gold.get(name, absent), given.get(name, absent)) for name in {**gold, **given}]
         return [pair for pair in pairs if pair != (absent, absent)]
     if isinstance(gold, list) and isinstance(given, list):
-        return [*zip_longest(gold, given, fillvalue=MISSING)]
+        return [*zip_longest(gold, given, fillvalue=MISSING_FIELD)]
     return None
 
 
@@ -312,5 +312,5 @@ def score_object(given: dict[str, Any] | None, solution: Any, partial: bool) -> 
         return None
     if given is None:
         return 0.0
-    share = share_right(gold, given, absent=MISSING if isinstance(solution, str) else None)
+    share = share_right(gold, given, absent=MISSING_FIELD if isinstance(solution, str) else None)
     return VALID + (1 - VALID) * share if partial else float(share == 1)

@@ -13,7 +13,7 @@ from ..registry import combinator
 from ..scores import Score
 from ..texts import completion_text, strip_reasoning
 from ..verify.solutions import is_numeric, list_solutions, read_gold, strip_label
-from ..verify.statements import BOX, find_stated_answer, read_content
+from ..verify.statements import BOX, find_stated_answer, read_box
 
 
 __all__ = ["appeal"]
@@ -126,5 +126,5 @@ def is_between_numbers(completion: Any, solutions: Sequence[Any]) -> bool:
         return False
     text = strip_reasoning(completion_text(completion))
     boxes = [*BOX.finditer(text)]
-    answers = {read_content(text, box.end())[0] for box in boxes[:1] + boxes[-1:]} | {find_stated_answer(text)}
+    answers = {read_box(text, box.end())[0] for box in boxes[:1] + boxes[-1:]} | {find_stated_answer(text)}
     return any(is_numeric(strip_label(read(answer))) for answer in answers if answer)

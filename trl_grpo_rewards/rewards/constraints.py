@@ -13,12 +13,12 @@ from ..traits import Findings
 
 __all__ = ["instructions"]
 SHOWN_REASONS = 5  # largest number of reasons why rows cannot be read that a check shows
-Row: TypeAlias = list[Constraint] | UnreadableConstraint  # or the reason why they cannot be read
+RowConstraints: TypeAlias = list[Constraint] | UnreadableConstraint  # or the reason why they cannot be read
 
 
-def read_rows(names: list[Any], arguments: list[Any]) -> list[Row]:
+def read_rows(names: list[Any], arguments: list[Any]) -> list[RowConstraints]:
     """Return the constraints of each row. Equal neighbors, such as a group, are read once."""
-    rows: list[Row] = []
+    rows: list[RowConstraints] = []
     last = None
     for columns in zip(map(drop_arrays, names), map(drop_arrays, arguments), strict=True):
         try:

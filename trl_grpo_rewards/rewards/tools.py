@@ -11,9 +11,9 @@ from ..scores import Score
 from ..texts import Message, completion_messages, content_text, strip_reasoning
 from ..tools.calls import (
     ANSWER_START,
-    Call,
     Comparison,
     ExpectedCall,
+    ToolCall,
     find_text_calls,
     is_error,
     match_calls,
@@ -30,10 +30,10 @@ def list_replies(messages: list[Message]) -> list[Message]:
     return [message for message in messages if message.get("role", "assistant") == "assistant"]
 
 
-def read_calls(messages: list[Message]) -> list[Call]:
+def read_calls(messages: list[Message]) -> list[ToolCall]:
     """Return the calls in the `tool_calls` of any messages, else in the assistant's texts. Those after the answer are unreadable."""
     is_structured = any(reply.get("tool_calls") for reply in list_replies(messages))
-    calls: list[Call] = []
+    calls: list[ToolCall] = []
     has_answered = False
     for message in messages:
         if message.get("role", "assistant") != "assistant":
@@ -43,12 +43,12 @@ def read_calls(messages: list[Message]) -> list[Call]:
         made = list_structured_calls(message, text) if is_structured else [*find_text_calls(text)]
         for before, call in made:
             has_answered = has_answered or ANSWER_START.search(before) is not None
-            calls.append(Call() if has_answered else call)
+            calls.append(ToolCall() if has_answered else call)
         has_answered |= not made and text.strip() != ""
     return calls
 
 
-def list_structured_calls(message: Message, text: str) -> list[tuple[str, Call]]:
+def list_structured_calls(message: Message, text: str) -> list[tuple[str, ToolCall]]:
     return [(text, read_structured_call(call)) for call in message.get("tool_calls") or ()]
 
 
@@ -124,7 +124,7 @@ async def tool_calls(
 
 
 def score_calls(
-    made: list[Call], expected: list[ExpectedCall], score: str, order: bool, compare: Mapping[str, Comparison]
+    made: list[ToolCall], expected: list[ExpectedCall], score: str, order: bool, compare: Mapping[str, Comparison]
 ) -> float:
     if not made and not expected:
         return 1.0

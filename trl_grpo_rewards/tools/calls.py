@@ -14,8 +14,8 @@ from typing import Any, Literal, TypeAlias
 from ..texts import parse_finite, read_json, reject_duplicates
 
 
-OPENING = "<tool_call>"  # before a call in a text
-CLOSING = "</tool_call>"  # after it
+CALL_START = "<tool_call>"  # before a call in a text
+CALL_END = "</tool_call>"  # after it
 MAX_TAGS = 1000  # in a text behind which a call is read; others count as calls that cannot be read
 
 # Calls between the tags that are no JSON: the name and the arguments, the end of an argument, and its name and text.
@@ -35,7 +35,7 @@ Arguments = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Call:
+class ToolCall:
     """A call that a completion makes. It is never right without arguments: it cannot be read, or comes after the answer."""
 
     name: str = ""
@@ -68,7 +68,7 @@ class ExpectedCall:
     arguments: Mapping[str, Choices] = field(default_factory=dict)
 
 
-def read_structured_call(value: Any) -> Call:
+def read_structured_call(value: Any) -> ToolCall:
     """Return the call in an entry of a message's `tool_calls`. Its arguments are a dict, or JSON text as in OpenAI's API."""
     function = value.get("function", value) if isinstance(value, Mapping) else {}
     function = function if isinstance(function, Mapping) else {}
@@ -79,27 +79,27 @@ def read_structured_call(value: Any) -> Call:
         with contextlib.suppress(ValueError, RecursionError):
             arguments = read_json(arguments)
     if isinstance(name, str) and isinstance(arguments, Mapping):
-        return Call(name, arguments)
-    return Call(str(name or ""))
+        return ToolCall(name, arguments)
+    return ToolCall(str(name or ""))
 
 
-def find_text_calls(text: str) -> Iterator[tuple[str, Call]]:
+def find_text_calls(text: str) -> Iterator[tuple[str, ToolCall]]:
     """Yield the calls in a text, each with the text before it. A tag without a call that can be read counts, too."""
     text = RESULT.sub("", text)
-    if OPENING not in text:
+    if CALL_START not in text:
         yield from (("", call) for call in read_whole_text(text.strip()))
         return
     before = 0
-    start = text.find(OPENING)
+    start = text.find(CALL_START)
     for _ in range(MAX_TAGS):
         if start < 0:
             return
-        value, end = decode_call(text, start + len(OPENING))
-        for call in [Call()] if end is None else make_calls(value):
+        value, end = decode_call(text, start + len(CALL_START))
+        for call in [ToolCall()] if end is None else make_calls(value):
             yield text[before:start], call
-        before = start + len(OPENING) if end is None else end
-        start = text.find(OPENING, before)
-    yield from [("", Call())] * text.count(OPENING, before)
+        before = start + len(CALL_START) if end is None else end
+        start = text.find(CALL_START, before)
+    yield from [("", ToolCall())] * text.count(CALL_START, before)
 
 
 def decode_call(text: str, start: int) -> tuple[Any, int | None]:
@@ -107,16 +107,16 @@ def decode_call(text: str, start: int) -> tuple[Any, int | None]:
     try:
         value, end = DECODER.raw_decode(text, skip_space(text, start))
     except (ValueError, RecursionError):
-        end = text.find(CLOSING, start)
+        end = text.find(CALL_END, start)
         value = read_marked_call(text[start:end].strip()) if end >= 0 else None
-        return value, None if value is None else end + len(CLOSING)
+        return value, None if value is None else end + len(CALL_END)
     end = skip_space(text, end)
-    return value, end + len(CLOSING) if text.startswith(CLOSING, end) else None
+    return value, end + len(CALL_END) if text.startswith(CALL_END, end) else None
 
 
 def read_marked_call(text: str) -> dict[str, Any] | None:
     """Return the call in one of `SYNTAXES`, or None if it has another form or an argument twice."""
-    for call, closing, argument in SYNTAXES if OPENING not in text else ():
+    for call, closing, argument in SYNTAXES if CALL_START not in text else ():
         if found := re.fullmatch(call, text, re.DOTALL):
             *parts, rest = found[2].split(closing)
             pairs = [one.groups() for part in parts if (one := re.fullmatch(argument, part, re.DOTALL))]
@@ -132,7 +132,7 @@ def skip_space(text: str, start: int) -> int:
     return start
 
 
-def read_whole_text(text: str) -> list[Call]:
+def read_whole_text(text: str) -> list[ToolCall]:
     """Return the calls in a text of JSON, or in a list of calls in Python. Any other text contains none."""
     text = text.removeprefix("[TOOL_CALLS]").strip()
     first, _, rest = text.partition("\n")
@@ -147,7 +147,7 @@ def read_whole_text(text: str) -> list[Call]:
     return make_calls(value) if are_calls else []
 
 
-def read_python_calls(text: str) -> list[Call]:
+def read_python_calls(text: str) -> list[ToolCall]:
     """Return the calls in `[add(a=2), add(a=3)]`, as Llama and LFM2 write them."""
     if not re.match(r"\[\s*[\w.]+\(", text):
         return []
@@ -159,18 +159,21 @@ def read_python_calls(text: str) -> list[Call]:
         return []
 
 
-def read_python_call(node: ast.expr) -> Call:
+def read_python_call(node: ast.expr) -> ToolCall:
     if not isinstance(node, ast.Call) or node.args:
-        return Call()
+        return ToolCall()
     arguments = {one.arg: ast.literal_eval(one.value) for one in node.keywords if one.arg}
-    return Call(ast.unparse(node.func), arguments) if len(arguments) == len(node.keywords) else Call()
+    return ToolCall(ast.unparse(node.func), arguments) if len(arguments) == len(node.keywords) else ToolCall()
 
 
-def make_calls(value: Any) -> list[Call]:
+def make_calls(value: Any) -> list[ToolCall]:
     """Return the call or the calls in a JSON value. In a text, arguments must be an object."""
     items = [one if isinstance(one, dict) else {} for one in (value if isinstance(value, list) else [value])]
     pairs = [(item.get("name"), item.get("arguments", item.get("parameters"))) for item in items]
-    return [Call(name, made) if isinstance(name, str) and isinstance(made, dict) else Call() for name, made in pairs]
+    return [
+        ToolCall(name, made) if isinstance(name, str) and isinstance(made, dict) else ToolCall()
+        for name, made in pairs
+    ]
 
 
 def is_error(result: Arguments, text: str) -> bool:
@@ -216,7 +219,7 @@ def write_expected_calls(value: Any) -> str | None:
     """Return a text that makes the expected calls, or None if there is no value."""
     expected = read_expected_calls(value)
     made = [{"name": call.name, "arguments": choose(call.arguments)} for call in expected or ()]
-    lines = (f"{OPENING}{json.dumps(one, ensure_ascii=False)}{CLOSING}" for one in made)
+    lines = (f"{CALL_START}{json.dumps(one, ensure_ascii=False)}{CALL_END}" for one in made)
     return None if expected is None else "\n".join(lines)
 
 
@@ -253,11 +256,11 @@ Comparison: TypeAlias = Literal["exact", "number", "text", "set", "ignore"]  # o
 Comparisons = Mapping[str, Comparison]
 EVERY = "*"  # stands for all arguments that are not named, in a mapping from arguments to comparisons
 MAX_SIMILAR = 100  # largest number of calls that are paired with expected ones. Others count as excess.
-MAX_LEVELS = 100  # nesting depth of values that are compared; Python has a limit of its own
-MARKS = re.compile(r"[ ,./\-_*^]")
+MAX_VALUE_LEVELS = 100  # nesting depth of values that are compared; Python has a limit of its own
+IGNORED_MARKS = re.compile(r"[ ,./\-_*^]")
 
 
-def is_equal(made: Any, expected: Any, how: Comparison = "exact", levels: int = MAX_LEVELS) -> bool:
+def is_equal(made: Any, expected: Any, how: Comparison = "exact", levels: int = MAX_VALUE_LEVELS) -> bool:
     """Return whether two JSON values are equal. What is nested too deeply equals nothing; True and False are no numbers."""
     if levels < 0:
         return False
@@ -287,7 +290,7 @@ def is_plain_equal(made: Any, expected: Any, how: Comparison) -> bool:
         if None not in numbers:
             return numbers[0] == numbers[1]
     if isinstance(made, str) and isinstance(expected, str):
-        return made == expected or (how == "text" and strip_marks(made) == strip_marks(expected))
+        return made == expected or (how == "text" and drop_marks(made) == drop_marks(expected))
     are_numbers = is_number(made) and is_number(expected)
     return (are_numbers or type(made) is type(expected)) and bool(made == expected)
 
@@ -296,7 +299,9 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def is_named_equal(made: Arguments, expected: Arguments, name: str, how: Comparison, levels: int = MAX_LEVELS) -> bool:
+def is_named_equal(
+    made: Arguments, expected: Arguments, name: str, how: Comparison, levels: int = MAX_VALUE_LEVELS
+) -> bool:
     """Return whether an argument or a field is as expected: equal, or left out if it may be."""
     if name in made:
         return name in expected and is_equal(made[name], expected[name], how, levels)
@@ -323,11 +328,11 @@ def as_number(value: Any) -> float | None:
         return None
 
 
-def strip_marks(text: str) -> str:
-    return MARKS.sub("", text).lower().replace("'", '"')
+def drop_marks(text: str) -> str:
+    return IGNORED_MARKS.sub("", text).lower().replace("'", '"')
 
 
-def measure_similarity(made: Call, expected: ExpectedCall, compare: Comparisons) -> float:
+def measure_similarity(made: ToolCall, expected: ExpectedCall, compare: Comparisons) -> float:
     """Return the share of arguments that are right, among all that either call has; 0 if the names differ."""
     if made.arguments is None or made.name != expected.name:
         return 0.0
@@ -341,7 +346,7 @@ def measure_similarity(made: Call, expected: ExpectedCall, compare: Comparisons)
 
 
 def match_calls(
-    made: Sequence[Call],
+    made: Sequence[ToolCall],
     expected: Sequence[ExpectedCall],
     compare: Comparisons,
     is_ordered: bool,

@@ -64,11 +64,11 @@ def drop_code(text: str) -> str:
         if language in PRINTED:
             parts[place] = ""
         elif language not in PLAIN:
-            parts[place] = drop_comments(parts[place])
+            parts[place] = drop_code_comments(parts[place])
     return "```".join(parts)
 
 
-def drop_comments(code: str) -> str:
+def drop_code_comments(code: str) -> str:
     for mark, comment in COMMENTS.items():
         if mark in code:
             code = comment.sub("", code)

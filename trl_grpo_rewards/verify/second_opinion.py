@@ -16,7 +16,7 @@ from subprocess import DEVNULL, PIPE, Popen
 
 
 SECONDS = 2.0  # time limit of a question. Nearly all take less than half a second.
-REPLIES = {b"true\n": True, b"false\n": False}
+VERDICT_LINES = {b"true\n": True, b"false\n": False}
 LOCK = threading.Lock()
 PROCESS: Popen[bytes] | None = None
 
@@ -51,15 +51,15 @@ def exchange(process: Popen[bytes], gold: str, answer: str, seconds: float) -> b
         watch.start()
     try:
         process.stdin.write(json.dumps([gold, answer, seconds]).encode() + b"\n")
-        while reply and reply not in REPLIES:  # a library may have printed it
+        while reply and reply not in VERDICT_LINES:  # a library may have printed it
             reply = process.stdout.readline()
     finally:
         watch.cancel()
-        if reply not in REPLIES:
+        if reply not in VERDICT_LINES:
             end_process(process)
     if not reply and time.monotonic() < end:
         raise ChildProcessError("The process of math-verify was killed.")
-    return REPLIES.get(reply)
+    return VERDICT_LINES.get(reply)
 
 
 def end_process(process: Popen[bytes] | None) -> None:

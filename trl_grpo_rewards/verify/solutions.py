@@ -72,7 +72,7 @@ def read_gold_text(gold: str) -> str | None:
 FIRST_NUMBERS = re.compile(r"\d+(?:\.\d+)?")
 MAX_WORDS = 6  # largest number of words of a solution that a model is expected to repeat word for word
 VERBS = {"is", "are", "was", "were", "has", "have", "had", "can", "must", "should", "will", "does"}
-KINDS: tuple[Kind, ...] = ("whole", "several", "in part", "not at all")
+READING_KINDS: tuple[Kind, ...] = ("whole", "several", "in part", "not at all")
 
 
 def read_solutions(values: list[Any]) -> list[Reading]:
@@ -91,7 +91,7 @@ def merge_readings(readings: list[Reading]) -> Reading:
 
 
 def merge_kinds(kinds: set[Kind], count: int) -> Kind:
-    best = next(kind for kind in KINDS if kind in kinds)
+    best = next(kind for kind in READING_KINDS if kind in kinds)
     if len(kinds) > 1 and "not at all" in kinds:
         return "in part"
     return "any of several" if count > 1 and best != "in part" else best
@@ -110,11 +110,11 @@ def read_solution(gold: str | None) -> Reading:
     if gold is None or not to_itself.equal:
         return Reading("not at all", gold and spell(gold))
     value = read(gold)
-    kind = find_kind(value) if value else "in part" if is_number_in_it(gold) else "whole"
+    kind = find_reading_kind(value) if value else "in part" if is_number_in_it(gold) else "whole"
     return Reading(kind, write_canonically(gold), "that only math-verify can read" if to_itself.asked else None)
 
 
-def find_kind(value: Value) -> Literal["whole", "several", "in part"]:
+def find_reading_kind(value: Value) -> Literal["whole", "several", "in part"]:
     if isinstance(value, Collection) and value.brackets == "":
         return "several"
     return "in part" if isinstance(value, Text) and has_sentence(value) else "whole"

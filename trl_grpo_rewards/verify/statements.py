@@ -40,18 +40,18 @@ MARKUP = re.compile(  # tags of HTML, what is struck out, and marks of bold type
     r"|(?<![\w)])\*\*(?=\S)|(?<=\S)\*\*(?![\w(])"
 )
 
-MARKS = ' \t\n*_"“”„«»「」.…।。！？✓✔✅☑\ufe0f' + "".join(map(chr, range(0x1F300, 0x1FB00)))
+OUTER_MARKS = ' \t\n*_"“”„«»「」.…।。！？✓✔✅☑\ufe0f' + "".join(map(chr, range(0x1F300, 0x1FB00)))
 # Other marks after an answer, which do not belong to it.
-CLOSING = re.compile(r"(?:(?<=[*_.”\"\]])!|(?<=[^\W\d_][^\W\d_]|'s)[!?]+|\s[:;]-?[)D])$")
-QUOTED = re.compile(r"""["'“„«「‘`]([^"“”«»\n]+?)["'”“»」’`](?:[.!?]+(?:\s|$)|\n|$)""")
+CLOSING_MARKS = re.compile(r"(?:(?<=[*_.”\"\]])!|(?<=[^\W\d_][^\W\d_]|'s)[!?]+|\s[:;]-?[)D])$")
+IN_QUOTES = re.compile(r"""["'“„«「‘`]([^"“”«»\n]+?)["'”“»」’`](?:[.!?]+(?:\s|$)|\n|$)""")
 FILLER = r"(?:[\s$*}]|\\[,;:! ()\[\]]|\\q?quad){0,12}"
-OTHERWISE = "also|else|even|perhaps|maybe|possibly|alternatively|otherwise|either|again|both"
-JOINER = rf"\b(?:{OTHERWISE}|(and|or))\b"
-WORDS = (
+ALTERNATIVES = "also|else|even|perhaps|maybe|possibly|alternatively|otherwise|either|again|both"
+JOINER = rf"\b(?:{ALTERNATIVES}|(and|or))\b"
+FEW_WORDS = (
     r"(?:(?!(?:so|then|thus|hence|therefore|is|are|gives?|since|because|which|we|but|not)\b)[a-z()]{1,12}\s{1,3}){0,5}"
 )
 TEXT = r"(?:\\(?:text|mbox)\{\s?)?"
-NUMBER = re.compile(r"[*_]{0,3}[-+]?\\?[$€£]?\d+(?:,\d{3})*(?:\.\d+)?%?(?: [A-Za-z]{2,12}){0,2}[*_]{0,3}")
+PLAIN_NUMBER = re.compile(r"[*_]{0,3}[-+]?\\?[$€£]?\d+(?:,\d{3})*(?:\.\d+)?%?(?: [A-Za-z]{2,12}){0,2}[*_]{0,3}")
 # What begins a remark after a number: a dash, a colon, a bracket, a comma with words, or a `!` that is not a
 # factorial.
 REMARK = re.compile(
@@ -60,9 +60,9 @@ REMARK = re.compile(
     r"|,\s(?=[A-Za-z]{2})(?!\w+\s?[=<>(:])"
 )
 
-HEDGE = re.compile(rf"(?i)\b(?:{OTHERWISE}|or|not|nor|but|minus|plus|times|over|more|less|fewer|to)\b")
+HEDGE = re.compile(rf"(?i)\b(?:{ALTERNATIVES}|or|not|nor|but|minus|plus|times|over|more|less|fewer|to)\b")
 BETWEEN_BOXES = re.compile(  # what is between two boxes of one list: a comma, or a few words and then "and" or "or"
-    rf"{FILLER}(?:[,;&/]|(?:[,;]\s?)?{TEXT}{WORDS}(?:{JOINER}[\s,/]{{0,3}}){{1,4}}\}}?){FILLER}"
+    rf"{FILLER}(?:[,;&/]|(?:[,;]\s?)?{TEXT}{FEW_WORDS}(?:{JOINER}[\s,/]{{0,3}}){{1,4}}\}}?){FILLER}"
     r"(?:[A-Za-z](?:\w|_\{?\w\}?)?\s?=\s?)?"
 )
 
@@ -85,7 +85,7 @@ DENIED = re.compile(r"(?i)\?[*_]{0,3}\s{1,3}(?:no|nope|not|wrong)\b")
 ASIDE = re.compile(r",? (?:because|since)\b|, (?:so|which|as|that|where|i\.e)\b")
 MATHEMATICS = re.compile(r"\$\$(.+?)\$\$|\$((?:[^$\\\n]|\\.)+)\$(?!\d)|\\\((.+?)\\\)")
 AFTER_MATHEMATICS = re.compile(r"[,;] (?!or\b|and\b)[A-Za-z]|as\b|because\b|since\b")
-TWO_WORDS = re.compile(r"[A-Za-z]{2,} [A-Za-z]{2,}")
+SEVERAL_WORDS = re.compile(r"[A-Za-z]{2,} [A-Za-z]{2,}")
 MAX_EMPTY_BOXES = 3  # largest number of empty boxes after the answer that are taken for remarks on the form
 MAX_NAMED_CHARS = 100
 MAX_JOINED_BOXES = 20
@@ -98,7 +98,7 @@ def find_boxed_answer(text: str, which: BoxChoice = "last") -> str | None:
     if which == "last":
         return join_last_boxes(text, find_last_boxes(text))
     boxes = [*itertools.islice(BOX.finditer(text), 2)]
-    return None if not boxes or (which == "only" and len(boxes) > 1) else read_content(text, boxes[0].end())[0]
+    return None if not boxes or (which == "only" and len(boxes) > 1) else read_box(text, boxes[0].end())[0]
 
 
 def find_last_boxes(text: str) -> deque[re.Match[str]]:
@@ -111,7 +111,7 @@ def join_last_boxes(text: str, boxes: deque[re.Match[str]]) -> str | None:
     before = [*boxes]
     while before:
         box = before.pop()
-        content, _ = read_content(text, box.end())
+        content, _ = read_box(text, box.end())
         if content is None:
             return None
         if content.strip() or len(boxes) - len(before) > MAX_EMPTY_BOXES:
@@ -123,7 +123,7 @@ def join_boxes(text: str, content: str, start: int, before: list[re.Match[str]])
     """Return the content of a box that starts here, joined with the boxes before it that are in one list with it."""
     parts = [content]
     for box in reversed(before):
-        earlier, end = read_content(text, box.end())
+        earlier, end = read_box(text, box.end())
         between = BETWEEN_BOXES.fullmatch(text, end, start)
         if not earlier or between is None or len(parts) > 2 * MAX_JOINED_BOXES:
             break
@@ -133,7 +133,7 @@ def join_boxes(text: str, content: str, start: int, before: list[re.Match[str]])
     return content if are_same else "".join(parts)
 
 
-def read_content(text: str, start: int) -> tuple[str | None, int]:
+def read_box(text: str, start: int) -> tuple[str | None, int]:
     """Return the content that starts here, or None if its brace is never closed, and the place after it."""
     while text[start : start + 1].isspace():
         start += 1
@@ -184,7 +184,7 @@ def list_marked_statements(text: str) -> Iterator[tuple[int, str | None]]:
     """Yield where the last statement of each kind of mark is, and its answer, which is None if it was cut off."""
     if boxes := find_last_boxes(text):
         content = join_last_boxes(text, boxes)
-        yield (boxes[-1].end(), add_other_letter(text, read_content(text, boxes[-1].end())[1], content))
+        yield (boxes[-1].end(), add_other_letter(text, read_box(text, boxes[-1].end())[1], content))
     if (hashes := text.rfind("####")) >= 0:
         yield (hashes, read_statement(text[hashes + 4 :].strip().partition("\n")[0]))
     for closing in deque(TAG_END.finditer(text), maxlen=1):
@@ -230,7 +230,7 @@ def find_phrase(text: str, are_alone: bool) -> int | None:
 def read_statement(text: str) -> str | None:
     """Return the first sentence, or only its mathematics or number, without a remark and closing marks after it."""
     text = MARKUP.sub("", text[:MAX_STATEMENT_CHARS]).lstrip(" \t\n*_}")
-    if (quoted := QUOTED.match(text)) is not None:
+    if (quoted := IN_QUOTES.match(text)) is not None:
         return quoted[1].strip()
     text = text.lstrip('"“„«「')
     formula = read_formula(text)
@@ -243,7 +243,7 @@ def read_formula(text: str) -> str | None:
     if found is None or found.lastindex is None:
         return None
     formula = found[found.lastindex].strip()
-    if TWO_WORDS.search(formula):
+    if SEVERAL_WORDS.search(formula):
         return None
     rest = text[found.end() :].lstrip("*_ ")
     ends = not rest or rest[0] in ".!\n" or formula[-1:] == "."
@@ -256,16 +256,16 @@ def read_sentence(text: str) -> str | None:
     if sentence and DENIED.match(text, sentence.end()):
         return None
     text = sentence[0].removesuffix("です").removesuffix("입니다") if sentence else text
-    number = NUMBER.match(text)
+    number = PLAIN_NUMBER.match(text)
     if number and REMARK.match(text, number.end()) and not HEDGE.search(text, number.end()):
         return number[0].strip(" *_")
-    text = strip_marks(ASIDE.split(text, maxsplit=1)[0]).strip()
+    text = strip_outer_marks(ASIDE.split(text, maxsplit=1)[0]).strip()
     is_open = sum(map(text.count, ")]}")) > sum(map(text.count, "([{"))
     return (text[:-1] if is_open and text[-1] in ")}" else text) or None
 
 
-def strip_marks(text: str) -> str:
+def strip_outer_marks(text: str) -> str:
     """Return a text without quotes around it, and without emoji and other marks after it."""
-    text = CLOSING.sub("", text.rstrip(MARKS)).rstrip(MARKS)
-    quoted = QUOTED.fullmatch(text)
+    text = CLOSING_MARKS.sub("", text.rstrip(OUTER_MARKS)).rstrip(OUTER_MARKS)
+    quoted = IN_QUOTES.fullmatch(text)
     return quoted[1] if quoted else text

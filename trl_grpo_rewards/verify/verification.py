@@ -19,9 +19,9 @@ from . import second_opinion
 from .statements import read_braced
 
 
-INTEGER = re.compile(r"[+-]?\d{1,4300}")  # Python does not read longer ones
+WHOLE_NUMBER = re.compile(r"[+-]?\d{1,4300}")  # Python does not read longer ones
 BRACED = re.compile(r"\{(\w)\}")  # `x^{2}` is `x^2`
-BESIDE = re.compile(r"(?:(?<![_^\d])\d+|\\circ)\s+\d+(?!\d*/)")  # math-verify adds them; mixed numbers are none
+SIDE_BY_SIDE = re.compile(r"(?:(?<![_^\d])\d+|\\circ)\s+\d+(?!\d*/)")  # math-verify adds them; mixed numbers are none
 TIGHT = re.compile(r"\d+(?:,\d+)+|\d+(?: \d+)+")  # integers with separators, as in `16,191`
 OPERATION = re.compile(r"\w[-+*/^!\\(]|\\[a-z]")
 # A letter, also with words after it, but without operations.
@@ -29,7 +29,7 @@ CHOICE = re.compile(r"(?:(?i:option|choice|answer):? ?)?[(\[]?[A-Ja-j](?:[)\].:(
 
 
 def is_readable(gold: str) -> bool:
-    return INTEGER.fullmatch(gold) is not None or read(gold) is not None
+    return WHOLE_NUMBER.fullmatch(gold) is not None or read(gold) is not None
 
 
 @functools.lru_cache(maxsize=1 << 14)
@@ -100,7 +100,7 @@ def is_unfit(text: str) -> bool:
 
     A text with stray braces, or with two numbers side by side, is not mathematics.
     """
-    if len(text) > MAX_CACHED_CHARS or read_braced(f"{{{text}}}") != text or BESIDE.search(spell(text)):
+    if len(text) > MAX_CACHED_CHARS or read_braced(f"{{{text}}}") != text or SIDE_BY_SIDE.search(spell(text)):
         return True
     value = read(text)
     if value is not None:
@@ -155,7 +155,7 @@ FAULT_MESSAGES = {
     "worker": "math-verify could not be started, or it was killed from outside, so completions are not scored. To see "
     "the error, run `python -m trl_grpo_rewards.verify.symbolic` in a terminal.",
 }
-WARNED: set[str] = set()
+SHOWN_FAULTS: set[str] = set()
 
 
 class Verification(NamedTuple):
@@ -168,15 +168,15 @@ def verify_pairs(pairs: Sequence[tuple[str | None, str | None]], rules: AnswerRu
     """Verify each pair of a gold answer and an answer, both of which may be missing. Equal pairs are verified once."""
     verifications = {pair: verify_pair(*pair, rules) for pair in dict.fromkeys(pairs)}
     for (gold, answer), (_, fault, _) in verifications.items():
-        if gold is not None and fault is not None and fault not in WARNED:
-            WARNED.add(fault)
+        if gold is not None and fault is not None and fault not in SHOWN_FAULTS:
+            SHOWN_FAULTS.add(fault)
             warning = "%s This is shown once; the answer is %.200r and the solution is %.200r."
             logger.warning(warning, FAULT_MESSAGES[fault], answer, gold)
     return [verifications[pair] for pair in pairs]
 
 
 def verify_pair(gold: str | None, answer: str | None, rules: AnswerRules) -> Verification:
-    if gold and answer and INTEGER.fullmatch(gold) and INTEGER.fullmatch(answer) and rules.tolerance is None:
+    if gold and answer and WHOLE_NUMBER.fullmatch(gold) and WHOLE_NUMBER.fullmatch(answer) and rules.tolerance is None:
         return Verification(int(gold) == int(answer))  # as most are
     if gold is None or costs_too_much(gold):
         return Verification(None, "gold")

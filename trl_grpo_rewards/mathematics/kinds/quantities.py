@@ -6,8 +6,19 @@ from itertools import pairwise
 
 from ..matching import Kind, Same, Verdict
 from ..reader import RELATION, UNIT, Reader
-from ..tokens import BRACKETS, CLOSING, IN_NUMERALS, NUMBERS, Token, Unreadable
-from ..units import COUNTERS, KNOWN, LETTERS, MARKS, PREFIXES, SHORT, SPELLINGS, Unit, find_unit, match_units
+from ..tokens import BRACKETS, CLOSING_BRACKETS, IN_NUMERALS, NUMBERS, Token, Unreadable
+from ..units import (
+    COUNTERS,
+    FEET_AND_INCHES,
+    LETTER_UNITS,
+    SHORT_SYMBOLS,
+    SPELLINGS,
+    UNIT_NAMES,
+    UNIT_PREFIXES,
+    Unit,
+    find_unit,
+    match_units,
+)
 from ..values import Number, Operation, Symbol, Value, find_names, find_symbols, is_expression, make_number, walk
 from ..words import FOREIGN_PARTS, changes, find_scale, has_role, singularize
 
@@ -81,14 +92,14 @@ class UnitReader:
             self.sign = self.signs_in_fraction.pop() if self.signs_in_fraction else self.sign
         elif text in POWERS_BEFORE:
             self.waiting = POWERS_BEFORE[text]
-        elif text in POWERS_AFTER and self.last in KNOWN:
+        elif text in POWERS_AFTER and self.last in UNIT_NAMES:
             self.powers[self.last] *= POWERS_AFTER[text]
-        elif "\\Omega" == after and text in PREFIXES or text == "\\mu" and text + after in SPELLINGS:
+        elif "\\Omega" == after and text in UNIT_PREFIXES or text == "\\mu" and text + after in SPELLINGS:
             self.place += 1
             return find_unit(text + after)
         elif token.kind == "letter":
             return self.read_letter(token)
-        elif text not in CLOSING and text not in JOINING:
+        elif text not in CLOSING_BRACKETS and text not in JOINING:
             return self.read_word(text) if token.kind == "word" or text in UNIT_SIGNS else None
         return ()
 
@@ -158,10 +169,10 @@ def attach_unit(reader: Reader, value: Value) -> Value | None:
     unit = read_unit([*before, *rest])
     if unit is None:
         raise Unreadable("words that are no unit")
-    if isinstance(value, Operation) and value.name == "+" and not rest[0].upright and rest[0].text in SHORT:
+    if isinstance(value, Operation) and value.name == "+" and not rest[0].upright and rest[0].text in SHORT_SYMBOLS:
         raise Unreadable("letters after a sum, which may be factors")
     counted = any(isinstance(node, Number) for node in walk(value)) or not isinstance(value, Symbol | Operation)
-    if not counted and not any(name in KNOWN for name, _ in unit):
+    if not counted and not any(name in UNIT_NAMES for name, _ in unit):
         raise Unreadable("words after a name")
     reader.place = end
     return Quantity(amount, unit)
@@ -179,7 +190,7 @@ def attach_quantity(reader: Reader, value: Value, first: Unit | None, second: in
     reader.place = second
     other = reader.read(UNIT)
     if first == (("'", 1),):
-        first, other = MARKS["'"], read_inches(other)
+        first, other = FEET_AND_INCHES["'"], read_inches(other)
     rest = other.quantities if isinstance(other, Parts) else (finish_quantity(other),)
     if not all(isinstance(one, Quantity) for one in rest):
         raise Unreadable("a number after the value")
@@ -189,7 +200,7 @@ def attach_quantity(reader: Reader, value: Value, first: Unit | None, second: in
 def read_inches(value: Value) -> Value:
     if not isinstance(value, Quantity) or value.unit != (("''", 1),):
         return value
-    return Quantity(value.value, MARKS["''"])
+    return Quantity(value.value, FEET_AND_INCHES["''"])
 
 
 def read_scale(reader: Reader, value: Value) -> Value | None:
@@ -219,7 +230,7 @@ def find_letter_unit(reader: Reader, value: Value, start: int) -> Value:
     end = reader.place
     if isinstance(value, Quantity) and isinstance(value.value, Number):
         return value
-    place = next((here for here in range(start + 1, end) if reader.tokens[here].text in LETTERS), start)
+    place = next((here for here in range(start + 1, end) if reader.tokens[here].text in LETTER_UNITS), start)
     if place == start or not reader.tokens[place].spaced or not are_numeral_tokens(reader, start, place):
         return value
     rest = reader.tokens[place:end]
