@@ -97,7 +97,7 @@ def read_filled(value: Any) -> str | None:
     return value if is_filled(value) else None
 
 
-def read_list(value: Any) -> list[str] | None:
+def read_filled_list(value: Any) -> list[str] | None:
     return [*value] if isinstance(value, (list, tuple)) and value and all(map(is_filled, value)) else None
 
 
@@ -108,7 +108,7 @@ ARGUMENT_READERS: dict[
     int: read_count,
     Position: lambda value: read_count(value) or None,
     str: read_filled,
-    list[str]: read_list,
+    list[str]: read_filled_list,
     CountRelation: lambda value: value if value in ("less than", "at least") else None,
 }
 

@@ -16,7 +16,7 @@ from .values import ZERO, Operation, Symbol, Value, Values, find_names, find_sym
 from .work import count_left, estimate_work
 
 
-POINTS = 14  # at which two expressions are evaluated at most
+MAX_COMPARED_POINTS = 14  # at which two expressions are evaluated at most
 ENOUGH = 4  # points at which they must agree
 
 
@@ -28,14 +28,14 @@ def are_equal_expressions(one: Value, other: Value) -> bool | None:
     one, other = cancel_terms(one, other)
     symbols = sorted(find_symbols(one) | find_symbols(other))
     try:
-        return are_equal_functions(one, other, symbols) if symbols else are_equal_constants(one, other)
+        return are_equal_functions(one, other, symbols) if symbols else have_equal_values(one, other)
     except TooLarge:
         return one == other
     except Undefined:
         return None
 
 
-def are_equal_constants(one: Value, other: Value) -> bool:
+def have_equal_values(one: Value, other: Value) -> bool:
     numbers = evaluate(one, {}), evaluate(other, {})
     are_exact = [number == 0 or cannot_vanish(value) for number, value in zip(numbers, (one, other), strict=True)]
     return are_close(*numbers, nothing=0 if all(are_exact) else NOTHING)
@@ -169,7 +169,7 @@ def draw_points(one: Value, other: Value, symbols: Sequence[str]) -> Iterator[Po
     increase with the names, since functions may also be equal for one order of the variables only.
     """
     rng = make_seed(one, other)
-    for number in range(POINTS):
+    for number in range(MAX_COMPARED_POINTS):
         size = SIZES[number % len(SIZES)]
         point = {}
         for place, name in enumerate(symbols):
@@ -275,11 +275,11 @@ def are_same_up_to_constants(golds: Values, answers: Values, is_solution: bool =
     """Return whether expressions are the same functions as others up to arbitrary constants that all of them share."""
     if not all(map(is_expression, (*golds, *answers))):
         return False
-    roles = find_roles(golds, answers, is_solution)
+    roles = assign_roles(golds, answers, is_solution)
     return roles is not None and (are_same_spans(golds, answers, roles) or are_renamed(golds, answers, roles))
 
 
-def find_roles(golds: Values, answers: Values, is_solution: bool) -> Roles | None:
+def assign_roles(golds: Values, answers: Values, is_solution: bool) -> Roles | None:
     """Return what the names of two families are, or None if the constants of one cannot be those of the other."""
     symbols, answer_symbols = (set[str]().union(*map(find_symbols, values)) for values in (golds, answers))
     constants = find_constants(golds, symbols, is_solution)

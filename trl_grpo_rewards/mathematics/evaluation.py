@@ -154,10 +154,12 @@ def evaluate_node(value: Value, point: Point, only_real: bool) -> Numeric:
     if special is not None and (number := special(value, point, only_real)) is not None:
         return number
     operands = [evaluate_node(operand, point, only_real) for operand in value.operands]
-    return call_unknown(value.name, operands) if isinstance(value, Call) else compute(value.name, operands, only_real)
+    if isinstance(value, Call):
+        return call_unknown(value.name, operands)
+    return compute_operation(value.name, operands, only_real)
 
 
-def compute(name: str, operands: list[Numeric], only_real: bool) -> Numeric:
+def compute_operation(name: str, operands: list[Numeric], only_real: bool) -> Numeric:
     if name in ("+", "*"):
         result = functools.reduce(operator.add if name == "+" else operator.mul, operands)
     elif name in COMPUTE:

@@ -90,12 +90,12 @@ def opens_with(text: str) -> Callable[[Reader, int], bool]:
     return lambda reader, place: reader.texts(place + 1, place + 2) == [text]
 
 
-def operation(sign: str, power: int) -> Infix:
-    return Infix(power, expressions.read_infix(OPERATION_NAMES.get(sign, sign), power))
+def operation(sign: str, power: int, name: str = "") -> Infix:
+    return Infix(power, expressions.read_infix(name or sign, power))
 
 
 # How strongly the signs of operations with two operands bind, and their names if they have others.
-OPERATIONS = {
+BINARY_OPERATIONS = {
     ARROW: ("\\leftrightarrow", "\\iff", "\\to"),
     UNION: ("\\cup", "\\setminus"),
     INTERSECTION: ("\\cap",),
@@ -110,7 +110,11 @@ OPERATION_NAMES = {
 }
 
 INFIXES: dict[str, tuple[Infix, ...]] = {
-    **{sign: (operation(sign, power),) for power, signs in OPERATIONS.items() for sign in signs},
+    **{
+        sign: (operation(sign, power, OPERATION_NAMES.get(sign, "")),)
+        for power, signs in BINARY_OPERATIONS.items()
+        for sign in signs
+    },
     **dict.fromkeys((",", ";", "\\quad", "\\\\"), (CONDITION, SEPARATOR)),
     **dict.fromkeys(("and", "or"), (SEPARATOR, *UNITS)),
     **dict.fromkeys(relations.SIGNS, (Infix(RELATION, relations.read_relation),)),

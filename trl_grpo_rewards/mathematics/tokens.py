@@ -64,7 +64,7 @@ PLAIN_TOKENS = {
 }
 ENVIRONMENT_MARKS = re.compile(r"\\(?:begin|end)\s?|[{}*]")
 BRACED_COMMA = re.compile(r"\d+\{,\}\d+")
-THOUSANDS = re.compile(r"[1-9]\d{0,2}\{,\}\d{3}")
+BRACED_THOUSANDS = re.compile(r"[1-9]\d{0,2}\{,\}\d{3}")
 TITLE_END = re.compile(r"\.? \d")  # May 3, No. 7
 SCALE_OR_POWER = re.compile(f"平方|立方|[{''.join(word for word in SCALES if len(word) == 1)}]")
 JOINED_FUNCTION = re.compile(r"(arc(?:sin|cos|tan)|(?:sin|cos|tan)h?|cot|sec|csc|ln|log|exp)([A-Za-z]?)")
@@ -423,7 +423,7 @@ def normalize_digits(digits: str) -> tuple[str, str]:
     """Return whether digits with signs between them are a `number` or may be a list, `grouped`, and their usual spelling."""
     if digits.count(".") > 1:
         digits = digits.replace(".", "").replace(",", ".")  # 1.234.567,89
-    if BRACED_COMMA.fullmatch(digits) and not THOUSANDS.fullmatch(digits):
+    if BRACED_COMMA.fullmatch(digits) and not BRACED_THOUSANDS.fullmatch(digits):
         digits = digits.replace("{,}", ".")
     digits = digits.replace("{.}", ".")
     if "," in digits and "{" not in digits and "\\" not in digits:

@@ -291,11 +291,11 @@ def is_plain_equal(made: Any, expected: Any, how: Comparison) -> bool:
             return numbers[0] == numbers[1]
     if isinstance(made, str) and isinstance(expected, str):
         return made == expected or (how == "text" and drop_marks(made) == drop_marks(expected))
-    are_numbers = is_number(made) and is_number(expected)
+    are_numbers = is_json_number(made) and is_json_number(expected)
     return (are_numbers or type(made) is type(expected)) and bool(made == expected)
 
 
-def is_number(value: Any) -> bool:
+def is_json_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
