@@ -93,10 +93,6 @@ def read_count(value: Any) -> int | None:
     return int(value) if is_size(value) and value == int(value) else None
 
 
-def read_filled(value: Any) -> str | None:
-    return value if is_filled(value) else None
-
-
 def read_filled_list(value: Any) -> list[str] | None:
     return [*value] if isinstance(value, (list, tuple)) and value and all(map(is_filled, value)) else None
 
@@ -107,7 +103,7 @@ ARGUMENT_READERS: dict[
     float: lambda value: float(value) if is_size(value) else None,
     int: read_count,
     Position: lambda value: read_count(value) or None,
-    str: read_filled,
+    str: lambda value: value if is_filled(value) else None,
     list[str]: read_filled_list,
     CountRelation: lambda value: value if value in ("less than", "at least") else None,
 }
@@ -198,9 +194,10 @@ def parse_text(value: Any) -> Any:
 def list_verdicts(text: str, constraints: list[Constraint], loose: bool = False, prompt: str = "") -> list[bool]:
     """Return which constraints a text meets: none without letters and digits, few if it is a part of the prompt."""
     seen = drop_invisible(text)
-    texts = [one for one in (list_readings(seen) if loose else [seen]) if has_content(one)]
-    quoted = is_quoted(seen, prompt) and not any(one.copies for one in constraints)
-    return [not quoted and any(map(one.function, texts)) for one in constraints]
+    texts = [*filter(has_content, list_readings(seen) if loose else [seen])]
+    if is_quoted(seen, prompt) and not any(constraint.copies for constraint in constraints):
+        texts = []
+    return [any(map(constraint.function, texts)) for constraint in constraints]
 
 
 def is_quoted(text: str, prompt: str) -> bool:
@@ -217,4 +214,4 @@ def list_readings(text: str) -> list[str]:
     """Return the text as the loose reading of IFEval takes it: without its first or last line, and without asterisks."""
     lines = text.split("\n")
     cut = ["\n".join(part).strip() for part in (lines[1:], lines[:-1], lines[1:-1])]
-    return [*dict.fromkeys(one for part in (text, *cut) for one in (part, part.replace("*", "")))]
+    return [*dict.fromkeys(reading for part in (text, *cut) for reading in (part, part.replace("*", "")))]

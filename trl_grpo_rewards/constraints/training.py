@@ -94,27 +94,24 @@ def first_word_sent(text: str, first_word: str) -> bool:
     return all(begins_with(sentence, first_word) for sentence in split_sentences(text))
 
 
-@constraint("first_word:first_word_answer")
-def first_word_answer(text: str, first_word: str) -> bool:
-    return begins_with(text, first_word)
-
-
 @constraint("last_word:last_word_sent")
 def last_word_sent(text: str, last_word: str) -> bool:
     return all(ends_with(sentence, last_word) for sentence in split_sentences(text))
 
 
+@constraint("first_word:first_word_answer")
+def begins_with(text: str, first_word: str) -> bool:
+    return is_same_word(text.split()[:1], first_word)
+
+
 @constraint("last_word:last_word_answer")
-def last_word_answer(text: str, last_word: str) -> bool:
-    return ends_with(text, last_word)
+def ends_with(text: str, last_word: str) -> bool:
+    return is_same_word(text.split()[-1:], last_word)
 
 
-def begins_with(text: str, word: str) -> bool:
-    return [strip_punctuation(first).lower() for first in text.split()[:1]] == [strip_punctuation(word).lower()]
-
-
-def ends_with(text: str, word: str) -> bool:
-    return [strip_punctuation(last).lower() for last in text.split()[-1:]] == [strip_punctuation(word).lower()]
+def is_same_word(words: list[str], word: str) -> bool:
+    """Return whether there is one word, which is the same without punctuation, ignoring case."""
+    return [strip_punctuation(found).lower() for found in words] == [strip_punctuation(word).lower()]
 
 
 @constraint("copy:repeat_phrase")
@@ -129,13 +126,9 @@ def repeat_phrase(text: str, phrase: str, small_n: int) -> bool:
 
 
 @constraint("copy:copy", copies=True)
-def copy(text: str, prompt_to_repeat: str) -> bool:
-    return is_copy(text, prompt_to_repeat)
-
-
 @constraint("copy:copying_simple", copies=True)
-def copying_simple(text: str, prompt_to_repeat: str) -> bool:
-    return is_copy(text, prompt_to_repeat)
+def is_copy(text: str, prompt_to_repeat: str) -> bool:
+    return text.strip().lower() == prompt_to_repeat.strip().lower()
 
 
 @constraint("copy:copying_multiple", copies=True)
@@ -148,10 +141,6 @@ def copying_multiple(text: str, prompt_to_repeat: str, N: int) -> bool:
 def copy_span_idx(text: str, prompt_to_repeat: str, n_start: int, n_end: int) -> bool:
     """The last character may be left out, as in the official program. The request includes it."""
     return any(is_copy(text, prompt_to_repeat[n_start:end]) for end in (n_end, n_end + 1))
-
-
-def is_copy(text: str, other: str) -> bool:
-    return text.strip().lower() == other.strip().lower()
 
 
 @constraint("detectable_format:sentence_hyphens")

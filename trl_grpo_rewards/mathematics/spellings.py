@@ -41,7 +41,8 @@ PATTERN_PARTS = {  # parts of patterns: with or without braces, what may stand a
     )
 }
 REWRITTEN = {
-    re.sub("<[A-Z]+>", lambda part: PATTERN_PARTS[part[0]], one): plain for one, plain in SPELLING_TABLES["patterns"]
+    re.sub("<[A-Z]+>", lambda part: PATTERN_PARTS[part[0]], pattern): plain
+    for pattern, plain in SPELLING_TABLES["patterns"]
 }
 IS_REWRITTEN = re.compile("|".join(REWRITTEN))
 PREFIXED = {"x": 16, "o": 8, "b": 2}  # bases of numbers as programs write them: `0xA3`

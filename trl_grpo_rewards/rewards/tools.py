@@ -163,9 +163,10 @@ def tool_errors(messages: list[Message], *, limit: PositiveInt | None = None) ->
     """
     calls = read_calls(messages)
     results = [message for message in messages if message.get("role") == "tool"]
-    failed = sum(is_error(one, content_text(one.get("content"))) for one in results) + sum(
-        call.arguments is None for call in calls if not results
-    )
+    if results:
+        failed = sum(is_error(result, content_text(result.get("content"))) for result in results)
+    else:
+        failed = sum(call.arguments is None for call in calls)
     count = limit or max(len(calls), len(results))
     return -min(1.0, failed / count) if failed else 0.0
 
@@ -258,26 +259,26 @@ def environment(
 
     ```
     """
-    values = [read_attribute(one, attribute, optional) for one in environments]
+    values = [read_attribute(environment, attribute, optional) for environment in environments]
     if low is None or high is None:
         return values
     return [None if value is None else min(1.0, max(0.0, (value - low) / (high - low))) for value in values]
 
 
-def read_attribute(one: Any, attribute: str, optional: bool) -> Score:
-    if not hasattr(one, attribute):
+def read_attribute(environment: Any, attribute: str, optional: bool) -> Score:
+    if not hasattr(environment, attribute):
         if optional:
             return None
-        held = sorted(name for name in getattr(one, "__dict__", ()) if not name.startswith("_"))
+        held = sorted(name for name in getattr(environment, "__dict__", ()) if not name.startswith("_"))
         raise ValueError(
-            f"environment({attribute!r}) needs an attribute '{attribute}'; a {type(one).__name__} has "
+            f"environment({attribute!r}) needs an attribute '{attribute}'; a {type(environment).__name__} has "
             f"{', '.join(held) or 'none'}. Set it in __init__ or in reset(), or use optional=True if only some kinds of "
             f"environments have it."
         )
-    value = getattr(one, attribute)
+    value = getattr(environment, attribute)
     if value is not None and not isinstance(value, Real):
         raise ValueError(
-            f"environment({attribute!r}) needs a number or None; '{attribute}' of a {type(one).__name__} is {value!r}. "
+            f"environment({attribute!r}) needs a number or None; '{attribute}' of a {type(environment).__name__} is {value!r}. "
             f"Store a number there."
         )
     return None if value is None else float(value)

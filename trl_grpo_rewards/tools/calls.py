@@ -119,7 +119,7 @@ def read_marked_call(text: str) -> dict[str, Any] | None:
     for call, closing, argument in SYNTAXES if CALL_START not in text else ():
         if found := re.fullmatch(call, text, re.DOTALL):
             *parts, rest = found[2].split(closing)
-            pairs = [one.groups() for part in parts if (one := re.fullmatch(argument, part, re.DOTALL))]
+            pairs = [pair.groups() for part in parts if (pair := re.fullmatch(argument, part, re.DOTALL))]
             arguments = {name.strip(): Untyped(value) for name, value in pairs}
             if len(arguments) == len(parts) and not rest.strip():
                 return {"name": found[1], "arguments": arguments}
@@ -162,13 +162,13 @@ def read_python_calls(text: str) -> list[ToolCall]:
 def read_python_call(node: ast.expr) -> ToolCall:
     if not isinstance(node, ast.Call) or node.args:
         return ToolCall()
-    arguments = {one.arg: ast.literal_eval(one.value) for one in node.keywords if one.arg}
+    arguments = {keyword.arg: ast.literal_eval(keyword.value) for keyword in node.keywords if keyword.arg}
     return ToolCall(ast.unparse(node.func), arguments) if len(arguments) == len(node.keywords) else ToolCall()
 
 
 def make_calls(value: Any) -> list[ToolCall]:
     """Return the call or the calls in a JSON value. In a text, arguments must be an object."""
-    items = [one if isinstance(one, dict) else {} for one in (value if isinstance(value, list) else [value])]
+    items = [item if isinstance(item, dict) else {} for item in (value if isinstance(value, list) else [value])]
     pairs = [(item.get("name"), item.get("arguments", item.get("parameters"))) for item in items]
     return [
         ToolCall(name, made) if isinstance(name, str) and isinstance(made, dict) else ToolCall()
@@ -219,7 +219,7 @@ def write_expected_calls(value: Any) -> str | None:
     """Return a text that makes the expected calls, or None if there is no value."""
     expected = read_expected_calls(value)
     made = [{"name": call.name, "arguments": choose(call.arguments)} for call in expected or ()]
-    lines = (f"{CALL_START}{json.dumps(one, ensure_ascii=False)}{CALL_END}" for one in made)
+    lines = (f"{CALL_START}{json.dumps(call, ensure_ascii=False)}{CALL_END}" for call in made)
     return None if expected is None else "\n".join(lines)
 
 
@@ -353,7 +353,7 @@ def match_calls(
     is_whole: bool,
 ) -> float:
     """Return the sum of similarities under the best matching. With `is_whole`, all arguments of a call must be right."""
-    rows = [[measure_similarity(call, one, compare) for one in expected] for call in made]
+    rows = [[measure_similarity(call, wanted, compare) for wanted in expected] for call in made]
     if is_whole:
         rows = [[float(value == 1.0) for value in row] for row in rows]
     rows = [row for row in rows if any(row)][:MAX_SIMILAR]
