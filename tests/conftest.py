@@ -69,7 +69,7 @@ def server(chat_server):
     """The scripted judge of chat_server.py, of which nothing is known yet."""
     from trl_grpo_rewards.judging import client, failures
 
-    for known in (client.ACCEPTED, failures.FAILED_ONCE, failures.WARNED):
+    for known in (client.ACCEPTED, failures.FAILED_ONCE, failures.SHOWN_FAILURES):
         known.clear()
     return chat_server()
 

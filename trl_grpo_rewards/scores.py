@@ -12,6 +12,9 @@ from .texts import completion_text
 Score: TypeAlias = float | None
 """A finite number, or None if the completion could not be judged."""
 
+LogMetric: TypeAlias = Callable[[str, float], None]  # of TRL, which logs a number under a name
+LogExtra: TypeAlias = Callable[[str, list], None]  # of TRL, which logs a column with a value for each completion
+
 MAX_ROWS = 50  # largest number of rows that a notebook shows
 MAX_CHARACTERS = 2000  # largest number of characters of a completion that a notebook shows
 

@@ -10,8 +10,8 @@ from trl_grpo_rewards.constraints import table
 from trl_grpo_rewards.constraints.sentences import is_verb, response_language
 from trl_grpo_rewards.constraints.table import (
     CONSTRAINTS,
+    CountRelation,
     Position,
-    Relation,
     UnreadableConstraint,
     constraint,
     list_verdicts,
@@ -25,7 +25,9 @@ def own(monkeypatch):
     monkeypatch.setattr(table, "CONSTRAINTS", {})
 
     @constraint("own:any")
-    def any_of(text: str, words: list[str], count: int, place: Position, share: float, relation: Relation) -> bool:
+    def any_of(
+        text: str, words: list[str], count: int, place: Position, share: float, relation: CountRelation
+    ) -> bool:
         return meets_relation(sum(word in text for word in words), relation, count)
 
     return table.CONSTRAINTS["own:any"]

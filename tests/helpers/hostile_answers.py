@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from trl_grpo_rewards.mathematics.functions import COMPUTE, FUNCTIONS, OPERATORS, SPECIAL
 from trl_grpo_rewards.mathematics.grammar import INFIXES, PREFIXES
 from trl_grpo_rewards.mathematics.kinds import commands, notations, quantities, relations, sets
-from trl_grpo_rewards.mathematics.spellings import FONTS, SIGNS, SYNONYMS
+from trl_grpo_rewards.mathematics.spellings import FONTS, SIGN_COMMANDS, SYNONYMS
 from trl_grpo_rewards.mathematics.tokens import BRACKETS, PLAIN_COMMANDS
 from trl_grpo_rewards.mathematics.units import SPELLINGS
 from trl_grpo_rewards.mathematics.words import NUMBERS, ROLES_OF, SCALES
@@ -81,7 +81,7 @@ def list_places() -> Iterator[str]:
         yield from (f"{bracket}x {closing}#" for closing in closings)
     for name in [*FUNCTIONS, *PLAIN_COMMANDS, *(name for name in COMPUTE if name.isalpha())]:
         yield from (f"\\{name}(#)", rf"\{name}^{{#}} 2", rf"\{name}_{{#}} 2", f"{name}(#, 3)")
-    for sign in [*SIGNS, *SYNONYMS]:
+    for sign in [*SIGN_COMMANDS, *SYNONYMS]:
         yield from (f"# {sign} 3", f"3 {sign} #", f"{sign}{{#}}")
     for word in [
         *NUMBERS,

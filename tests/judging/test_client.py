@@ -27,7 +27,7 @@ VERDICT = {"reason": "fine", "score": 7}
 def unknown_servers(monkeypatch):
     monkeypatch.setattr(client, "ACCEPTED", {})
     monkeypatch.setattr(failures, "FAILED_ONCE", set())
-    monkeypatch.setattr(failures, "WARNED", set())
+    monkeypatch.setattr(failures, "SHOWN_FAILURES", set())
 
 
 def ask(url: str | None, *texts: str, **options):

@@ -9,7 +9,7 @@ from trl_grpo_rewards.judging.failures import CHECK_AFTER, DEFAULT_ADVICE, Failu
 @pytest.fixture(autouse=True)
 def nothing_failed(monkeypatch):
     monkeypatch.setattr(failures, "FAILED_ONCE", set())
-    monkeypatch.setattr(failures, "WARNED", set())
+    monkeypatch.setattr(failures, "SHOWN_FAILURES", set())
 
 
 def count(max_failures: float = 0.2, model: str = "m") -> FailureCounter:

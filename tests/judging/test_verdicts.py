@@ -6,7 +6,7 @@ import pytest
 
 from trl_grpo_rewards.judging.graders import CriteriaGrader, ScaleGrader
 from trl_grpo_rewards.judging.rubrics import Criterion
-from trl_grpo_rewards.judging.verdicts import UnreadableReply, is_trivial, read_value, read_values
+from trl_grpo_rewards.judging.verdicts import UnreadableReply, is_trivial, read_values, read_verdict_value
 from trl_grpo_rewards.report.excerpts import MAX_TEXT
 
 
@@ -28,10 +28,10 @@ def test_some_texts_are_nothing_to_grade():
 
 
 def test_a_score_is_a_share_of_the_scale():
-    assert [read_value(score, (1.0, 5.0)) for score in (1, 3.0, 5)] == [0.0, 0.5, 1.0]
+    assert [read_verdict_value(score, (1.0, 5.0)) for score in (1, 3.0, 5)] == [0.0, 0.5, 1.0]
     for score in (0.99, 5.01, 10**400, float("nan"), True, "3", None):
         with pytest.raises(UnreadableReply):
-            read_value(score, (1.0, 5.0))
+            read_verdict_value(score, (1.0, 5.0))
 
 
 def test_each_criterion_and_each_answer_has_one_score():

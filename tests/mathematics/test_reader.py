@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from helpers.tables import read_tables
 from trl_grpo_rewards import boxed
 from trl_grpo_rewards.mathematics import grammar
-from trl_grpo_rewards.mathematics.grammar import GRAMMAR, read, read_value
+from trl_grpo_rewards.mathematics.grammar import GRAMMAR, read, read_uncached
 from trl_grpo_rewards.mathematics.kinds import commands
 from trl_grpo_rewards.mathematics.matching import AnswerRules
 from trl_grpo_rewards.mathematics.reader import Reader
@@ -40,7 +40,7 @@ PIECES = [*"0123456789+-*/^_=<>|!,;:.'()[]{} $xyABie\\&%", "\\frac", "\\sqrt", "
 
 @given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join) | st.text(max_size=40))
 def test_reading_is_total_and_comparison_reflexive(text):
-    value = read_value(text)
+    value = read_uncached(text)
     assert value is None or settle(text, text, AnswerRules()) is True
     assert isinstance(spell(text), str)
 
@@ -67,11 +67,11 @@ def test_brackets_have_partners():
 
 def test_deep_texts_are_not_read():
     for text in ("(" * 400 + "x" + ")" * 400, "-" * 400 + "x", "1" + "/2" * 400):
-        assert read_value(text) is None, text[:9]
+        assert read_uncached(text) is None, text[:9]
 
 
 def test_numbers_are_bounded():
-    assert read_value("9" * (MAX_DIGITS + 1) + "x") is read_value("1e99999") is None
+    assert read_uncached("9" * (MAX_DIGITS + 1) + "x") is read_uncached("1e99999") is None
     assert settle("9" * (MAX_DIGITS + 1), "0" + "9" * (MAX_DIGITS + 1), AnswerRules()) is True
 
 

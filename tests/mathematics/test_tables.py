@@ -4,7 +4,7 @@ import mpmath
 
 from helpers.values import is_equal
 from trl_grpo_rewards.mathematics.functions import CONTEXT, FUNCTIONS
-from trl_grpo_rewards.mathematics.spellings import SIGNS, SYNONYMS, normalize_signs, skip_group
+from trl_grpo_rewards.mathematics.spellings import SIGN_COMMANDS, SYNONYMS, normalize_signs, skip_group
 from trl_grpo_rewards.mathematics.units import SPELLINGS
 from trl_grpo_rewards.mathematics.words import changes
 
@@ -41,7 +41,7 @@ def test_a_function_is_computed_as_by_mpmath_and_precision_is_kept():
 
 
 def test_signs_and_synonyms_lead_to_one_spelling():
-    assert not {*SYNONYMS} & {*SYNONYMS.values()} and not {*SIGNS} & {*SIGNS.values()}
+    assert not {*SYNONYMS} & {*SYNONYMS.values()} and not {*SIGN_COMMANDS} & {*SIGN_COMMANDS.values()}
     assert normalize_signs("½×ℝ") == r"\frac{1}{2}\times \mathbb{R} "
     assert normalize_signs("US$5") == "$5" and normalize_signs("$5$").strip() == "5"
     assert skip_group("{a{b}}c", 0) == 6 and skip_group("  {a}c", 0) == 5 and skip_group("c", 0) == 0

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from trl_grpo_rewards.tools.calls import (
     MAX_SIMILAR,
     MAX_TAGS,
-    Call,
     Choices,
     ExpectedCall,
+    ToolCall,
     align,
     assign,
     find_text_calls,
@@ -38,7 +38,7 @@ def calls(text):
     '{"name": "add", "parameters": {"a": 2}}', "[add(a=2)]",
 ])  # fmt: skip
 def test_forms_of_a_call_in_a_text(text):
-    assert calls(text) == [Call("add", {"a": 2})]
+    assert calls(text) == [ToolCall("add", {"a": 2})]
 
 
 @pytest.mark.parametrize("text", [
@@ -53,13 +53,13 @@ def test_tags_do_not_tell_texts_from_numbers(text):
         text.replace(">b<", ">a<").replace("=b", "=a"),
         text.replace("</parameter>", "", 1) + "<",
     ):
-        assert calls(f"<tool_call>{broken}</tool_call>") == [Call()]
+        assert calls(f"<tool_call>{broken}</tool_call>") == [ToolCall()]
 
 
 @pytest.mark.parametrize("text, made", [
-    ("[add(2)]", [Call()]), ("[add(a=2, a=3)]", [Call()]), ("[add(a=f())]", []), ("[add(a=2), 3]", [Call("add", {"a": 2}), Call()]),
-    ("[math.add(a=-2.5, b=[True, None], c={'d': 'e'})]", [Call("math.add", {"a": -2.5, "b": [True, None], "c": {"d": "e"}})]),
-    ("[add(**{'a': 2})]", [Call()]), ("[add(a=2)] is what I call", []), ("add(a=2)", []), ("[now()]", [Call("now", {})]),
+    ("[add(2)]", [ToolCall()]), ("[add(a=2, a=3)]", [ToolCall()]), ("[add(a=f())]", []), ("[add(a=2), 3]", [ToolCall("add", {"a": 2}), ToolCall()]),
+    ("[math.add(a=-2.5, b=[True, None], c={'d': 'e'})]", [ToolCall("math.add", {"a": -2.5, "b": [True, None], "c": {"d": "e"}})]),
+    ("[add(**{'a': 2})]", [ToolCall()]), ("[add(a=2)] is what I call", []), ("add(a=2)", []), ("[now()]", [ToolCall("now", {})]),
 ])  # fmt: skip
 def test_calls_in_python(text, made):
     assert calls(text) == made
@@ -75,24 +75,24 @@ def test_texts_without_a_call(text):
 def test_what_is_said_before_each_call():
     text = f"one <tool_call>{json.dumps(ADD)}</tool_call> two <tool_call>? three <tool_call>"
     assert [before for before, _ in find_text_calls(text)] == ["one ", " two ", "? three "]
-    assert calls(text) == [Call("add", {"a": 2}), Call(), Call()]
+    assert calls(text) == [ToolCall("add", {"a": 2}), ToolCall(), ToolCall()]
 
 
 def test_every_tag_counts():
     many = f"<tool_call>{json.dumps(ADD)}</tool_call>" * (MAX_TAGS + 5)
-    assert len(calls(many)) == MAX_TAGS + 5 and calls(many).count(Call()) == 5
+    assert len(calls(many)) == MAX_TAGS + 5 and calls(many).count(ToolCall()) == 5
     assert len(calls(many[:-30])) == MAX_TAGS + 5
 
 
 @pytest.mark.parametrize("value, call", [
-    ({"type": "function", "function": ADD}, Call("add", {"a": 2})), (ADD, Call("add", {"a": 2})),
-    ({"function": {"name": "add", "arguments": '{"a": 2}'}}, Call("add", {"a": 2})),
-    ({"function": {"name": "now", "arguments": ""}}, Call("now", {})),
-    ({"function": {"name": "now"}}, Call("now", {})),
-    ({"function": {"name": "add", "arguments": '{"a": 2, "a": 3}'}}, Call("add")),
-    ({"function": {"name": "add", "arguments": [2]}}, Call("add")), ({"function": {"name": "add", "arguments": []}}, Call("add")),
-    ({"function": {"name": "add", "arguments": json.dumps('{"a": 2}')}}, Call("add")), ({"type": "custom", "name": None}, Call()),
-    ({"function": None}, Call()), (None, Call()),
+    ({"type": "function", "function": ADD}, ToolCall("add", {"a": 2})), (ADD, ToolCall("add", {"a": 2})),
+    ({"function": {"name": "add", "arguments": '{"a": 2}'}}, ToolCall("add", {"a": 2})),
+    ({"function": {"name": "now", "arguments": ""}}, ToolCall("now", {})),
+    ({"function": {"name": "now"}}, ToolCall("now", {})),
+    ({"function": {"name": "add", "arguments": '{"a": 2, "a": 3}'}}, ToolCall("add")),
+    ({"function": {"name": "add", "arguments": [2]}}, ToolCall("add")), ({"function": {"name": "add", "arguments": []}}, ToolCall("add")),
+    ({"function": {"name": "add", "arguments": json.dumps('{"a": 2}')}}, ToolCall("add")), ({"type": "custom", "name": None}, ToolCall()),
+    ({"function": None}, ToolCall()), (None, ToolCall()),
 ])  # fmt: skip
 def test_calls_in_messages(value, call):
     assert read_structured_call(value) == call
@@ -119,7 +119,7 @@ def test_optional_arguments_and_fields():
     assert call.arguments["unit"] == Choices(("km",), True)
     assert call.arguments["where"].values[0] == {"city": Choices(("Bonn", "bonn")), "zip": Choices((53,), True)}
     assert calls(write_expected_calls(value)) == [
-        Call("find", {"where": {"city": "Bonn", "zip": 53}, "unit": "km", "tags": [1, 2]})
+        ToolCall("find", {"where": {"city": "Bonn", "zip": 53}, "unit": "km", "tags": [1, 2]})
     ]
     (call,) = read_expected_calls([{"f": {"a": [], "b": [""], "c": [{"x": 1.5}]}}])
     assert call.arguments == {
@@ -187,7 +187,7 @@ def test_matchings_are_the_best(table):
 
 def test_many_calls_are_matched_in_a_moment():
     expected = [ExpectedCall("f", {"a": Choices((n,)), "b": Choices((n,))}) for n in range(20)]
-    made = [Call("f", {"a": n % 20, "b": 21}) for n in range(2000)]
+    made = [ToolCall("f", {"a": n % 20, "b": 21}) for n in range(2000)]
     assert match_calls(made, expected, {}, is_ordered=False, is_whole=False) == 20 * 0.5
     assert len(made) > MAX_SIMILAR
 

@@ -70,7 +70,7 @@ def test_second_opinions_are_counted():
 
 
 def test_a_fault_is_said_once_with_the_pair(caplog, monkeypatch):
-    monkeypatch.setattr(verification, "WARNED", set())
+    monkeypatch.setattr(verification, "SHOWN_FAULTS", set())
     for gold in (UNREADABLE, "2(0,5]"):
         verify_pairs([(gold, "41")], AnswerRules())
     (message,) = caplog.messages

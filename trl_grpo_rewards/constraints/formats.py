@@ -6,24 +6,31 @@ import json
 import re
 import string
 from datetime import date
-from itertools import pairwise
 from string import ascii_lowercase
 from unicodedata import normalize
 
 from .splitting import (
     PUNCTUATION,
     WITHOUT_PUNCTUATION,
-    WORDS,
+    WORD_LISTS,
     has_content,
     list_spaced_words,
     list_words,
     split_sentences,
 )
-from .table import Position, Relation, UnreadableConstraint, add_constraints, constraint, meets_relation
+from .table import (
+    CountRelation,
+    Position,
+    UnreadableConstraint,
+    add_constraints,
+    constraint,
+    is_increasing,
+    meets_relation,
+)
 
 
 @constraint("length_constraints:number_words")
-def number_words(text: str, num_words: int, relation: Relation) -> bool:
+def number_words(text: str, num_words: int, relation: CountRelation) -> bool:
     return meets_relation(len(list_words(text)), relation, num_words)
 
 
@@ -33,7 +40,7 @@ def word_count_range(text: str, min_words: int, max_words: int) -> bool:
 
 
 @constraint("length_constraints:number_sentences")
-def number_sentences(text: str, num_sentences: int, relation: Relation) -> bool:
+def number_sentences(text: str, num_sentences: int, relation: CountRelation) -> bool:
     """A sentence has a letter or a digit."""
     return meets_relation(sum(map(has_content, split_sentences(text))), relation, num_sentences)
 
@@ -57,7 +64,7 @@ def nth_paragraph_first_word(text: str, num_paragraphs: int, nth_paragraph: Posi
     return re.split(r"[.,?!'\"]", word)[0].lower() == first_word.lower()
 
 
-ANSWERS = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
+PERMITTED_ANSWERS = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
 
 
 @constraint("detectable_content:number_placeholders")
@@ -117,7 +124,8 @@ def two_responses(text: str) -> bool:
 @constraint("combination:repeat_prompt", copies=True)
 def repeat_prompt(text: str, prompt_to_repeat: str) -> bool:
     """The text begins with the request, and an answer follows."""
-    request, lowered = prompt_to_repeat.strip().lower(), text.strip().lower()
+    request = prompt_to_repeat.strip().lower()
+    lowered = text.strip().lower()
     return lowered.startswith(request) and has_content(lowered[len(request) :])
 
 
@@ -133,8 +141,7 @@ LABELS = re.compile(r"(My Answer:|My Conclusion:|Future Outlook:)")
 @constraint("format:line_indent")
 def line_indent(text: str) -> bool:
     """Each of two or more lines begins with more spaces than the one before. Lines without text do not count."""
-    indents = [len(line) - len(line.lstrip(" ")) for line in text.split("\n") if line.strip()]
-    return len(indents) > 1 and all(one < other for one, other in pairwise(indents))
+    return is_increasing([len(line) - len(line.lstrip(" ")) for line in text.split("\n") if line.strip()])
 
 
 @constraint("format:list")
@@ -165,13 +172,13 @@ def no_bullets_bullets(text: str) -> bool:
 def options(text: str, options: str) -> bool:
     """Exactly one of the options, which `/`, `or` or commas separate. Letters such as `a)` need their bracket."""
     separator = r"/" if "/" in options else r"\bor\b" if re.search(r"\bor\b", options) else ","
-    choices = [one.strip() for one in re.split(separator, options)]
+    choices = [*map(str.strip, re.split(separator, options))]
     if len(choices) < 2 or "" in choices:
         raise UnreadableConstraint(f"format:options: options is {options!r:.100}")
     if re.match(r"(?i)\W*a\W*b\W*c\W*", options):
         return text.strip() in choices
     edges = PUNCTUATION + string.whitespace
-    return text.strip(edges).lower() in [one.strip(edges).lower() for one in choices]
+    return text.strip(edges).lower() in [choice.strip(edges).lower() for choice in choices]
 
 
 @constraint("format:output_template")
@@ -199,8 +206,9 @@ def quote_unquote(text: str) -> bool:
 @constraint("repeat:repeat_change", copies=True)
 def repeat_change(text: str, prompt_to_repeat: str) -> bool:
     """The first word differs, and all others are equal."""
-    asked, given = prompt_to_repeat.split(), text.split()
-    return asked[1:] == given[1:] and asked[:1] != given[:1]
+    asked = prompt_to_repeat.split()
+    words = text.split()
+    return asked[1:] == words[1:] and asked[:1] != words[:1]
 
 
 @constraint("repeat:repeat_simple", copies=True)
@@ -228,7 +236,9 @@ def find_title(line: str) -> str:
 add_constraints(
     {
         "detectable_format:title": lambda text: any(has_content(find_title(line)) for line in text.split("\n")),
-        "detectable_format:constrained_response": lambda text: sum(answer in text for answer in ANSWERS) == 1,
+        "detectable_format:constrained_response": lambda text: (
+            sum(answer in text for answer in PERMITTED_ANSWERS) == 1
+        ),
         "startend:quotation": lambda text: len(text.strip()) > 1 and {text.strip()[0], text.strip()[-1]} == {'"'},
         "format:newline": lambda text: count_lines(text) == len(list_spaced_words(text)),
     }
@@ -243,8 +253,8 @@ def drop_accents(text: str) -> str:
     return normalize("NFKD", text).encode("ascii", "ignore").decode()
 
 
-def list_items(text: str) -> list[str]:
-    return [one.strip() for one in text.split(",") if one.strip()]
+def split_at_commas(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",") if item.strip()]
 
 
 @constraint("custom:mcq_count_length")
@@ -252,13 +262,12 @@ def mcq_count_length(text: str) -> bool:
     """Four questions with five options each, and each question is longer than the one before."""
     if not text.startswith("Question"):
         return False
-    questions = [one.split("\n") for one in re.split(r"Question \d+[.|):;]?", text) if one.strip()]
+    questions = [part.split("\n") for part in re.split(r"Question \d+[.|):;]?", text) if part.strip()]
     options = [[bool(re.match(r"\s*[A-Ea-e][.|)]\s*\w", line)) for line in lines] for lines in questions]
     if [sum(found) for found in options] != [5] * 4:
         return False
     asked = [lines[: found.index(True)] for lines, found in zip(questions, options, strict=True)]
-    lengths = [len(" ".join(map(str.strip, lines)).strip()) for lines in asked]
-    return all(one < other for one, other in pairwise(lengths))
+    return is_increasing([len(" ".join(map(str.strip, lines)).strip()) for lines in asked])
 
 
 @constraint("custom:reverse_newline")
@@ -270,7 +279,7 @@ def reverse_newline(text: str) -> bool:
     return len(countries) >= AFRICAN_COUNTRIES and countries == sorted({*countries}, reverse=True)
 
 
-def read_table(text: str, delimiter: str, header: list[str], rows: int) -> list[list[str]] | None:
+def read_csv_rows(text: str, delimiter: str, header: list[str], rows: int) -> list[list[str]] | None:
     """Return the rows below a header, or None if the header, the number of rows or that of fields differs."""
     try:
         first, *others = [*csv.reader(io.StringIO(text), delimiter=delimiter)] or [[]]
@@ -283,16 +292,16 @@ def read_table(text: str, delimiter: str, header: list[str], rows: int) -> list[
 @constraint("custom:csv_special_character")
 def csv_special_character(text: str) -> bool:
     """A field in quotes has a character that is neither a letter nor a digit."""
-    rows = read_table(text, ",", ["ProductID", "Category", "Brand", "Price", "Stock"], 14) or []
+    rows = read_csv_rows(text, ",", ["ProductID", "Category", "Brand", "Price", "Stock"], 14) or []
     fields = [field for row in rows for field in row if re.search(r"[^\w\s]", field)]
     return any(f'"{field}"' in text for field in fields)
 
 
 @constraint("custom:csv_quotes")
 def csv_quotes(text: str) -> bool:
-    rows = read_table(text, "\t", ["StudentID", "Subject", "Grade", "Semester", "Score"], 3)
+    rows = read_csv_rows(text, "\t", ["StudentID", "Subject", "Grade", "Semester", "Score"], 3)
     fields = [field.strip() for line in text.splitlines() for field in line.split("\t")]
-    return rows is not None and all(len(one) > 1 and one[0] == one[-1] == '"' for one in fields)
+    return rows is not None and all(len(field) > 1 and field[0] == field[-1] == '"' for field in fields)
 
 
 def is_day_of_napoleon(text: str) -> bool:
@@ -308,12 +317,14 @@ add_constraints(
         "custom:word_reverse": lambda text: "bald eagle" in " ".join(list_spaced_words(text.lower())[::-1]),
         "custom:character_reverse": lambda text: "bald eagle" in text.lower()[::-1],
         "custom:sentence_alphabet": lambda text: (
-            [one[0].lower() for one in split_sentences(text)] == [*ascii_lowercase]
+            [sentence[0].lower() for sentence in split_sentences(text)] == [*ascii_lowercase]
         ),
-        "custom:european_capitals_sort": lambda text: list_items(drop_accents(text)) == [*WORDS["northern capitals"]],
+        "custom:european_capitals_sort": lambda text: (
+            split_at_commas(drop_accents(text)) == [*WORD_LISTS["northern capitals"]]
+        ),
         "custom:csv_city": lambda text: (
-            read_table(text, ",", ["ID", "Country", "City", "Year", "Count"], 7) is not None
+            read_csv_rows(text, ",", ["ID", "Country", "City", "Year", "Count"], 7) is not None
         ),
-        "custom:date_format_list": lambda text: all(is_day_of_napoleon(one.strip()) for one in text.split(",")),
+        "custom:date_format_list": lambda text: all(map(is_day_of_napoleon, map(str.strip, text.split(",")))),
     }
 )

@@ -7,7 +7,7 @@ from unicodedata import normalize
 from .sentences import detect_language
 from .splitting import (
     STOP_WORDS,
-    WORDS,
+    WORD_LISTS,
     count_letter,
     has_any_word,
     has_mark,
@@ -17,11 +17,11 @@ from .splitting import (
     split_sentences,
     strip_punctuation,
 )
-from .table import Position, Relation, add_constraints, constraint, meets_relation
+from .table import CountRelation, Position, add_constraints, constraint, meets_relation
 
 
 CONJUNCTIONS = {"and", "but", "for", "nor", "or", "so", "yet"}
-PRONOUNS = frozenset(WORDS["pronouns"])
+PRONOUNS = frozenset(WORD_LISTS["pronouns"])
 
 
 @constraint("keywords:existence")
@@ -36,15 +36,16 @@ def forbidden_words(text: str, forbidden_words: list[str]) -> bool:
 
 
 @constraint("keywords:frequency")
-def frequency(text: str, keyword: str, frequency: int, relation: Relation) -> bool:
+def frequency(text: str, keyword: str, frequency: int, relation: CountRelation) -> bool:
     """A keyword that directly follows itself counts once where it must occur often."""
-    one = re.escape(keyword.strip())
-    many = rf"{one}(?:\W*{one})*" if relation == "at least" else one
-    return meets_relation(len(re.findall(many, text, re.IGNORECASE)), relation, frequency)
+    pattern = re.escape(keyword.strip())
+    if relation == "at least":
+        pattern = rf"{pattern}(?:\W*{pattern})*"
+    return meets_relation(len(re.findall(pattern, text, re.IGNORECASE)), relation, frequency)
 
 
 @constraint("keywords:letter_frequency")
-def letter_frequency(text: str, letter: str, let_frequency: int, let_relation: Relation) -> bool:
+def letter_frequency(text: str, letter: str, let_frequency: int, let_relation: CountRelation) -> bool:
     """More than three equal letters in a row count as three where the letter must occur often."""
     letter = letter.strip().lower()
     if let_relation == "less than":
@@ -55,11 +56,9 @@ def letter_frequency(text: str, letter: str, let_frequency: int, let_relation: R
 
 @constraint("count:keywords_multiple")
 def keywords_multiple(text: str, keyword1: str, keyword2: str, keyword3: str, keyword4: str, keyword5: str) -> bool:
-    keywords, lowered = (keyword1, keyword2, keyword3, keyword4, keyword5), text.lower()
-    return all(
-        lowered.count(keyword.strip().lower()) == count
-        for keyword, count in zip(keywords, (1, 2, 3, 5, 7), strict=True)
-    )
+    lowered = text.lower()
+    keywords = (keyword1, keyword2, keyword3, keyword4, keyword5)
+    return [lowered.count(keyword.strip().lower()) for keyword in keywords] == [1, 2, 3, 5, 7]
 
 
 @constraint("sentence:keyword")
@@ -104,7 +103,7 @@ def pronouns(text: str, N: int) -> bool:
 
 @constraint("count:person_names")
 def person_names(text: str, N: int) -> bool:
-    return len({*list_words(text)}.intersection(WORDS["person names"])) >= N
+    return len({*list_words(text)}.intersection(WORD_LISTS["person names"])) >= N
 
 
 @constraint("count:numbers")
@@ -119,15 +118,19 @@ def stop_words(text: str, percentage: float) -> bool:
 
 
 @constraint("ratio:overlap")
-def overlap(text: str, reference_text: str, percentage: float) -> bool:
+def reference_overlap(text: str, reference_text: str, percentage: float) -> bool:
     """The share of the text's different runs of three characters that the reference has, give or take 2 %."""
-    found, known = ({one[place : place + 3] for place in range(len(one) - 2)} for one in (text, reference_text))
-    return bool(found) and abs(100 * len(found & known) / len(found) - percentage) <= 2
+    runs, reference_runs = map(list_runs, (text, reference_text))
+    return bool(runs) and abs(100 * len(runs & reference_runs) / len(runs) - percentage) <= 2
+
+
+def list_runs(text: str) -> set[str]:
+    return {text[place : place + 3] for place in range(len(text) - 2)}
 
 
 VOWELS = frozenset("aeiou")
 CONSONANTS = re.compile(r"(?i)[b-df-hj-np-tv-z]{2}")
-PAIRS = {")": "(", "]": "[", "}": "{"}
+BRACKET_PAIRS = {")": "(", "]": "[", "}": "{"}
 # Lengths of words that are prime. No word has 100 letters.
 PRIMES = frozenset(number for number in range(2, 100) if all(number % divisor for divisor in range(2, number)))
 
@@ -143,7 +146,7 @@ def english_lowercase(text: str) -> bool:
 
 
 @constraint("change_case:capital_word_frequency")
-def capital_word_frequency(text: str, capital_frequency: int, capital_relation: Relation) -> bool:
+def capital_word_frequency(text: str, capital_frequency: int, capital_relation: CountRelation) -> bool:
     return meets_relation(sum(token.isupper() for token in list_tokens(text)), capital_relation, capital_frequency)
 
 
@@ -175,11 +178,11 @@ def punctuation(text: str) -> bool:
 def parentheses(text: str) -> bool:
     """Five levels or more are open, and the innermost one is closed. A wrong closing bracket starts again."""
     levels: list[str] = []
-    for one in text:
-        if one in PAIRS.values():
-            levels.append(one)
-        elif one in PAIRS:
-            if not levels or levels[-1] != PAIRS[one]:
+    for sign in text:
+        if sign in BRACKET_PAIRS.values():
+            levels.append(sign)
+        elif sign in BRACKET_PAIRS:
+            if not levels or levels[-1] != BRACKET_PAIRS[sign]:
                 levels = []
             elif len(levels) >= 5:
                 return True
@@ -193,13 +196,13 @@ def quotes(text: str) -> bool:
     """Double and single quotation marks alternate for three levels, and those are closed again."""
     levels: list[str] = []
     deepest = 0
-    for one in text:
-        if levels and one == levels[-1]:
+    for sign in text:
+        if levels and sign == levels[-1]:
             levels.pop()
             if deepest - len(levels) >= 3:
                 return True
-        elif one in "\"'":
-            levels.append(one)
+        elif sign in "\"'":
+            levels.append(sign)
             deepest = max(deepest, len(levels))
     return False
 

@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING
 
 import regex
 
-from .splitting import PUNCTUATION, WORDS, list_spaced_words, list_words, split_sentences, strip_punctuation
-from .table import Position, UnreadableConstraint, add_constraints, constraint
+from .splitting import (
+    PUNCTUATION,
+    WITHOUT_PUNCTUATION,
+    WORD_LISTS,
+    list_spaced_words,
+    list_words,
+    split_sentences,
+    strip_punctuation,
+)
+from .table import Position, UnreadableConstraint, add_constraints, constraint, is_increasing
 
 
 if TYPE_CHECKING:
@@ -45,9 +53,9 @@ def detect_language(text: str) -> str | None:
 @constraint("language:response_language", package="langdetect")
 def response_language(text: str, language: str) -> bool:
     """`zh` stands for all codes that begin with `zh-`."""
-    known = load_languages().get_lang_list()
-    if not any(is_same_language(language, one) for one in known):
-        raise UnreadableConstraint(f"the language {language!r} is unknown; langdetect has {', '.join(sorted(known))}")
+    codes = load_languages().get_lang_list()
+    if not any(is_same_language(language, code) for code in codes):
+        raise UnreadableConstraint(f"the language {language!r} is unknown; langdetect has {', '.join(sorted(codes))}")
     found = detect_language(text)
     return found is not None and is_same_language(language, found)
 
@@ -56,13 +64,13 @@ def is_same_language(asked: str, found: str) -> bool:
     return found == asked.lower() or found.startswith(f"{asked.lower()}-")
 
 
-BASES = frozenset(WORDS["common verbs in their base form"])
-IRREGULAR = frozenset(WORDS["forms of verbs that no rule gives"])
+VERB_BASES = frozenset(WORD_LISTS["common verbs in their base form"])
+IRREGULAR = frozenset(WORD_LISTS["forms of verbs that no rule gives"])
 
 
 def is_verb(word: str) -> bool:
     """Return whether a word in small letters is a common verb, in its base form or with `-s`, `-ed` or `-ing`."""
-    return word in IRREGULAR or not BASES.isdisjoint(list_bases(word))
+    return word in IRREGULAR or not VERB_BASES.isdisjoint(list_bases(word))
 
 
 def list_bases(word: str) -> list[str]:
@@ -72,7 +80,10 @@ def list_bases(word: str) -> list[str]:
         stem = word.removesuffix(ending)
         if stem != word and len(stem) > 1:
             bases += [stem, stem + "e"]
-            bases += [stem[:-1]] * (stem[-1] == stem[-2]) + [stem[:-1] + "y"] * (stem[-1] == "i")
+            if stem[-1] == stem[-2]:
+                bases.append(stem[:-1])
+            if stem[-1] == "i":
+                bases.append(stem[:-1] + "y")
     return bases
 
 
@@ -97,8 +108,7 @@ def sentence_words(text: str) -> bool:
 @constraint("sentence:alliteration_increment")
 def alliteration_increment(text: str) -> bool:
     """Each of two or more sentences has more words next to a word with the same first letter than the one before."""
-    counts = [count_alliterative(sentence) for sentence in split_sentences(text)]
-    return len(counts) > 1 and all(one < other for one, other in pairwise(counts))
+    return is_increasing([*map(count_alliterative, split_sentences(text))])
 
 
 def count_alliterative(sentence: str) -> int:
@@ -131,9 +141,7 @@ def paragraph_last_first(text: str) -> bool:
 @constraint("format:emoji")
 def emoji(text: str) -> bool:
     """The emoji is one of the last two characters of the sentence without punctuation, or the first one after it."""
-    sentences = [
-        "".join(one for one in sentence if one not in PUNCTUATION).strip() for sentence in split_sentences(text)
-    ]
+    sentences = [sentence.translate(WITHOUT_PUNCTUATION).strip() for sentence in split_sentences(text)]
     return all(
         sentence and (EMOJI.search(sentence[-2:]) or EMOJI.match(following))
         for sentence, following in zip(sentences, [*sentences[1:], ""], strict=True)

@@ -1,48 +1,21 @@
-"""What constraints see of a text, and its words, tokens and sentences. The rules are in docs/judges.md."""
+"""The words, tokens and sentences of a text, and which words occur in it. The rules are in docs/judges.md."""
 
 import re
 import string
 from collections.abc import Collection
 from functools import lru_cache
-from html import unescape
 from pathlib import Path
 from unicodedata import name, normalize
 
 import regex
 
 
-INVISIBLE = regex.compile(r"\p{Default_Ignorable_Code_Point}+")
-BLANK = "\u2800"  # a braille pattern without dots, which looks like a space
 LOOSE_MARKS = regex.compile(r"(\p{Latin})\p{M}+")
 FOREIGN = r"\p{Cyrillic}\p{Greek}"
 FOREIGN_LETTER = regex.compile(f"[{FOREIGN}]")
 DISGUISED_LETTERS = regex.compile(rf"(?<=\p{{Latin}})[{FOREIGN}]|[{FOREIGN}](?=\p{{Latin}})")
 LATIN = regex.compile(r"\p{Latin}")
-MARK = regex.compile(r"[\p{L}\p{N}\p{P}\p{S}]")
 WITH_CONTENT = re.compile(r"[^\W_]")
-
-
-def drop_invisible(text: str) -> str:
-    """Return the text without characters that cannot be seen, such as zero-width spaces."""
-    return text if text.isascii() else INVISIBLE.sub("", text).replace(BLANK, " ")
-
-
-def see(text: str) -> str:
-    """Return what can be seen of a text, with accents composed in one way."""
-    return text if text.isascii() else normalize("NFC", drop_invisible(text))
-
-
-def is_blank(text: str) -> bool:
-    """Return whether a page would show nothing of a text: comments of HTML are not seen, either."""
-    return MARK.search(drop_invisible(unescape(drop_comments(text)) if {*"&<"} & {*text} else text)) is None
-
-
-def drop_comments(text: str) -> str:
-    kept, start = [], 0
-    while (opening := text.find("<!--", start)) >= 0 and (closing := text.find("-->", opening + 4)) >= 0:
-        kept.append(text[start:opening])
-        start = closing + 3
-    return "".join([*kept, text[start:]])
 
 
 def has_content(text: str) -> bool:
@@ -58,7 +31,7 @@ def unfold(text: str) -> str:
 @lru_cache(maxsize=1024)
 def compile_word(word: str) -> tuple[re.Pattern[str], regex.Pattern[str]]:
     """Return an expression for a whole word, and one for the word with Cyrillic and Greek letters in it."""
-    letters = (f"(?:{regex.escape(one)}|[{FOREIGN}])" if one.isalpha() else regex.escape(one) for one in word)
+    letters = (f"(?:{regex.escape(char)}|[{FOREIGN}])" if char.isalpha() else regex.escape(char) for char in word)
     plain = rf"(?<!\w){re.escape(word)}(?!\w)"
     return re.compile(plain, re.IGNORECASE), regex.compile(rf"(?<!\w){''.join(letters)}(?!\w)", regex.IGNORECASE)
 
@@ -72,7 +45,7 @@ def compile_disguise(word: str) -> re.Pattern[str]:
     """Return an expression for a word whose letters are spaced out, `s-u-n`, or written as digits, `5un`."""
     if len(word) < SHORTEST_DISGUISED or not word.isalpha():
         return re.compile(r"(?!)")
-    letters = [f"[{re.escape(one + LOOKALIKES.get(one, ''))}]" for one in word.lower()]
+    letters = [f"[{re.escape(letter + LOOKALIKES.get(letter, ''))}]" for letter in word.lower()]
     spaced, joined = (separator.join(letters) for separator in (r"[\W_]{1,2}", ""))
     return re.compile(rf"(?<!\w)(?:{spaced}|{joined})(?!\w)", re.IGNORECASE)
 
@@ -83,19 +56,27 @@ def has_any_word(words: Collection[str], text: str) -> bool:
     lowered = text.lower()
     if any(word.lower() in lowered and compile_word(word)[0].search(text) for word in words):
         return True
-    if any(found[0].lower() != found[0].upper() for word in words for found in compile_disguise(word).finditer(text)):
-        return True
+    return any(is_disguised(word, text) for word in words) or has_foreign_word(words, text)
+
+
+def is_disguised(word: str, text: str) -> bool:
+    """Whether a word is spaced out or written with digits, in a place with a letter."""
+    return any(found[0].lower() != found[0].upper() for found in compile_disguise(word).finditer(text))
+
+
+def has_foreign_word(words: Collection[str], text: str) -> bool:
+    """Whether one of the words occurs with Cyrillic or Greek letters next to a Latin one."""
     if text.isascii() or not FOREIGN_LETTER.search(text):
         return False
-    return any(LATIN.search(one[0]) for word in words for one in compile_word(word)[1].finditer(text))
+    return any(LATIN.search(found[0]) for word in words for found in compile_word(word)[1].finditer(text))
 
 
 def has_mark(text: str, mark: str, *kinds: str) -> bool:
     """Return whether a text has a mark, or one of another script: a character whose Unicode name has the words of a kind."""
     if mark in text:
         return True
-    names = [name(one, "") for one in {*text} if not one.isascii()]
-    return any(kind in one for one in names for kind in kinds)
+    names = [name(char, "") for char in {*text} if not char.isascii()]
+    return any(kind in char_name for char_name in names for kind in kinds)
 
 
 def count_letter(letter: str, text: str) -> int:
@@ -107,18 +88,18 @@ def count_letter(letter: str, text: str) -> int:
 PUNCTUATION = string.punctuation  # of ASCII
 WITHOUT_PUNCTUATION = str.maketrans("", "", PUNCTUATION)
 
-WORDS = {  # the lists of `words.txt` by their headings
+WORD_LISTS = {  # the lists of `words.txt` by their headings
     heading: tuple(words.split())
     for heading, _, words in (
         part.partition("\n") for part in Path(__file__).with_name("words.txt").read_text().split("# ")[1:]
     )
 }
 
-STOP_WORDS = frozenset(WORDS["stop words"])  # words without a meaning of their own; no sentence ends with one
-ABBREVIATIONS = frozenset(WORDS["words that keep their period"])  # a stop word with a capital ends them
-OPENERS = STOP_WORDS.union(WORDS["openers of sentences"])
-END = re.compile(r"[.!?](?=[)\"';}\]*:@({\[!?“”‘’«»]|\s+(\S+))")
-CLOSING = re.compile(r"\s*[\"')\]}“”‘’«»]+(?=\s|--|$)")
+STOP_WORDS = frozenset(WORD_LISTS["stop words"])  # words without a meaning of their own; no sentence ends with one
+ABBREVIATIONS = frozenset(WORD_LISTS["words that keep their period"])  # a stop word with a capital ends them
+SENTENCE_OPENERS = STOP_WORDS.union(WORD_LISTS["openers of sentences"])
+SENTENCE_END = re.compile(r"[.!?](?=[)\"';}\]*:@({\[!?“”‘’«»]|\s+(\S+))")
+CLOSING_QUOTES = re.compile(r"\s*[\"')\]}“”‘’«»]+(?=\s|--|$)")
 LAST_WORD = re.compile(r"[^\s()\";}\]*:@{\[!?“”«»]*$")
 SPACE = re.compile(r"\s")
 WORD = re.compile(r"\w+")
@@ -142,14 +123,15 @@ def strip_punctuation(word: str) -> str:
 @lru_cache(maxsize=256)
 def split_sentences(text: str) -> tuple[str, ...]:
     """Return the sentences of a text, with closing brackets and quotes. Periods of abbreviations and dots end none."""
-    sentences, start = [], 0
-    ends = [*END.finditer(text)]
+    sentences = []
+    start = 0
+    ends = [*SENTENCE_END.finditer(text)]
     starts = [*(end.start() for end in ends), len(text) + 1][1:]
     for end, following in zip(ends, starts, strict=True):
         is_last = following > len(text) or SPACE.search(text, end.end(), following)
         if not is_last or not is_end(text, end):
             continue
-        closing = CLOSING.match(text, end.end())
+        closing = CLOSING_QUOTES.match(text, end.end())
         stop = closing.end() if closing else end.end()
         sentences.append(text[start:stop].strip())
         start = stop
@@ -163,19 +145,31 @@ def is_end(text: str, end: re.Match[str]) -> bool:
         return True
     last = LAST_WORD.search(text[max(0, end.start() - LONGEST_ABBREVIATION) : end.start()])
     word = last[0].lstrip("'‘’").lower() if last else ""
-    following = (end[1] or "").strip(PUNCTUATION + "“”‘’")
-    is_opener = following[:1].isupper() and following.lower() in OPENERS
-    if word.endswith(".") or word in ABBREVIATIONS or word.rpartition("-")[2] in ABBREVIATIONS:
+    return is_final(word, end[1] or "")
+
+
+def is_final(word: str, following: str) -> bool:
+    """Return whether a period between two words ends a sentence. After an abbreviation, only an opener begins one."""
+    after = following.strip(PUNCTUATION + "“”‘’")
+    is_capital = after[:1].isupper()
+    is_opener = is_capital and after.lower() in SENTENCE_OPENERS
+    if word.endswith(".") or is_abbreviation(word):
         return is_opener and len(word) > 1
     if len(word) == 1 and word.isalpha():
-        return is_opener or not following[:1].isupper()
-    return not (word.isdigit() and (end[1] or "")[:1].islower())
+        return is_opener or not is_capital
+    return not (word.isdigit() and following[:1].islower())
 
 
-MARKS = re.escape('[](){}<>?!;@#$%&*"`“”„‘’«»‒–—―')
-BREAK = rf"[{MARKS}]|[:,](?!\d)|\.{{2,}}|--"
+def is_abbreviation(word: str) -> bool:
+    return word in ABBREVIATIONS or word.rpartition("-")[2] in ABBREVIATIONS
+
+
+BREAKING_MARKS = re.escape('[](){}<>?!;@#$%&*"`“”„‘’«»‒–—―')
+BREAK = rf"[{BREAKING_MARKS}]|[:,](?!\d)|\.{{2,}}|--"
 CLITIC = rf"(?:'(?:s|m|d|ll|re|ve)?|n't)(?=\s|{BREAK}|$)"
-TOKEN = re.compile(rf"(?i){BREAK}|{CLITIC}|(?<!\w)'(?=\w)|(?:[^\s{MARKS}:,.'n-]+|(?!{BREAK}|{CLITIC})[:,.'n-])+")
+WORD_OR_MARK = re.compile(
+    rf"(?i){BREAK}|{CLITIC}|(?<!\w)'(?=\w)|(?:[^\s{BREAKING_MARKS}:,.'n-]+|(?!{BREAK}|{CLITIC})[:,.'n-])+"
+)
 FINAL_PERIOD = re.compile(r"(?<=[^.])\.(?=[])}>\"'»”’\s]*$)")
 
 
@@ -183,4 +177,4 @@ FINAL_PERIOD = re.compile(r"(?<=[^.])\.(?=[])}>\"'»”’\s]*$)")
 def list_tokens(text: str) -> tuple[str, ...]:
     """Return the words and punctuation marks of a text. A contraction is two tokens, as in `do` and `n't`."""
     sentences = (FINAL_PERIOD.sub(" .", sentence) for sentence in split_sentences(text))
-    return tuple(token for sentence in sentences for token in TOKEN.findall(sentence))
+    return tuple(token for sentence in sentences for token in WORD_OR_MARK.findall(sentence))

@@ -3,17 +3,19 @@
 import ast
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from importlib.util import find_spec
+from itertools import pairwise
 from typing import Any, Literal, NewType, TypeVar, get_type_hints
 
-from .splitting import drop_invisible, has_content
+from ..texts import drop_invisible
+from .splitting import has_content
 
 
-Function = TypeVar("Function", bound=Callable[..., bool])
-Relation = Literal["less than", "at least"]
+ConstraintFunction = TypeVar("ConstraintFunction", bound=Callable[..., bool])
+CountRelation = Literal["less than", "at least"]
 Position = NewType("Position", int)  # the place of a word, a sentence or a paragraph, counted from 1
 SAMPLE = "A text."  # on which a constraint is tried when its arguments are read
 
@@ -38,12 +40,12 @@ class Constraint:
 
     def bind(self, arguments: Mapping[str, Any]) -> "Constraint":
         """Return this constraint with its arguments, or raise [`UnreadableConstraint`] or an `ImportError`. None is absent."""
-        given = {name: value for name, value in arguments.items() if value is not None}
-        if given.keys() != self.types.keys():
+        values = {name: value for name, value in arguments.items() if value is not None}
+        if values.keys() != self.types.keys():
             raise UnreadableConstraint(
-                f"{self.name} takes the arguments {', '.join(self.types) or 'none'}; got {', '.join(given) or 'none'}"
+                f"{self.name} takes the arguments {', '.join(self.types) or 'none'}; got {', '.join(values) or 'none'}"
             )
-        read = {name: read_argument(f"{self.name}: {name}", given[name], kind) for name, kind in self.types.items()}
+        read = {name: read_argument(f"{self.name}: {name}", values[name], kind) for name, kind in self.types.items()}
         if self.package and not find_spec(self.package):
             raise ImportError(
                 f"The constraint {self.name!r} needs the package '{self.package}', which is not installed. Install it: "
@@ -57,10 +59,12 @@ class Constraint:
 CONSTRAINTS: dict[str, Constraint] = {}  # all constraints by their ids
 
 
-def constraint(name: str, *, copies: bool = False, package: str | None = None) -> Callable[[Function], Function]:
+def constraint(
+    name: str, *, copies: bool = False, package: str | None = None
+) -> Callable[[ConstraintFunction], ConstraintFunction]:
     """Add a function of the text and of arguments to the table under its id. [`read_argument`] says what their types mean."""
 
-    def add(function: Function) -> Function:
+    def add(function: ConstraintFunction) -> ConstraintFunction:
         CONSTRAINTS[name] = Constraint(name, function, copies, package)
         return function
 
@@ -75,25 +79,46 @@ def add_constraints(functions: Mapping[str, Callable[[str], bool]]) -> None:
 
 def read_argument(what: str, value: Any, kind: Any) -> Any:
     """Return one argument as its type asks for it. A count may be a float without a fraction, as in IFBench."""
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < float("inf")
-    if kind is float and is_number:
-        return float(value)
-    if kind in (int, Position) and is_number and value == int(value) >= (kind is Position):
-        return int(value)
-    if kind is str and is_filled(value):
-        return value
-    if kind == list[str] and isinstance(value, (list, tuple)) and value and all(map(is_filled, value)):
-        return [*value]
-    if kind == Relation and value in ("less than", "at least"):
-        return value
-    raise UnreadableConstraint(f"{what} is {value!r:.100}")
+    read = ARGUMENT_READERS[kind](value)
+    if read is None:
+        raise UnreadableConstraint(f"{what} is {value!r:.100}")
+    return read
+
+
+def is_size(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < float("inf")
+
+
+def read_count(value: Any) -> int | None:
+    return int(value) if is_size(value) and value == int(value) else None
+
+
+def read_filled_list(value: Any) -> list[str] | None:
+    return [*value] if isinstance(value, (list, tuple)) and value and all(map(is_filled, value)) else None
+
+
+ARGUMENT_READERS: dict[
+    Any, Callable[[Any], Any]
+] = {  # by the type of an argument; they return None of any other value
+    float: lambda value: float(value) if is_size(value) else None,
+    int: read_count,
+    Position: lambda value: read_count(value) or None,
+    str: lambda value: value if is_filled(value) else None,
+    list[str]: read_filled_list,
+    CountRelation: lambda value: value if value in ("less than", "at least") else None,
+}
 
 
 def is_filled(value: Any) -> bool:
     return isinstance(value, str) and value.strip() != ""
 
 
-def meets_relation(count: int, relation: Relation, threshold: int) -> bool:
+def is_increasing(numbers: Sequence[int]) -> bool:
+    """Return whether each of two or more numbers is larger than the one before."""
+    return len(numbers) > 1 and all(one < other for one, other in pairwise(numbers))
+
+
+def meets_relation(count: int, relation: CountRelation, threshold: int) -> bool:
     return count < threshold if relation == "less than" else count >= threshold
 
 
@@ -122,10 +147,11 @@ def pair_arguments(names: Any, arguments: Any) -> list[tuple[str, Mapping[str, A
     names = [names] if isinstance(names, (str, Mapping)) else names
     if not isinstance(names, (list, tuple)):
         raise UnreadableConstraint(f"the constraints are {names!r:.100}, which is not a list")
-    if all(isinstance(one, Mapping) for one in names):
-        return [pair for one in names for pair in read_dict(one)]
+    if all(isinstance(name, Mapping) for name in names):
+        return [pair for constraint in names for pair in read_dict(constraint)]
     given = [arguments] if isinstance(arguments, Mapping) else arguments
-    given = [None] * len(names) if given is None else given
+    if given is None:
+        given = [None] * len(names)
     if not isinstance(given, (list, tuple)) or len(given) != len(names):
         raise UnreadableConstraint(f"{len(names)} constraints have the arguments {arguments!r:.100}")
     return [*map(read_pair, names, given)]
@@ -168,9 +194,10 @@ def parse_text(value: Any) -> Any:
 def list_verdicts(text: str, constraints: list[Constraint], loose: bool = False, prompt: str = "") -> list[bool]:
     """Return which constraints a text meets: none without letters and digits, few if it is a part of the prompt."""
     seen = drop_invisible(text)
-    texts = [one for one in (list_readings(seen) if loose else [seen]) if has_content(one)]
-    quoted = is_quoted(seen, prompt) and not any(one.copies for one in constraints)
-    return [not quoted and any(map(one.function, texts)) for one in constraints]
+    texts = [*filter(has_content, list_readings(seen) if loose else [seen])]
+    if is_quoted(seen, prompt) and not any(constraint.copies for constraint in constraints):
+        texts = []
+    return [any(map(constraint.function, texts)) for constraint in constraints]
 
 
 def is_quoted(text: str, prompt: str) -> bool:
@@ -187,4 +214,4 @@ def list_readings(text: str) -> list[str]:
     """Return the text as the loose reading of IFEval takes it: without its first or last line, and without asterisks."""
     lines = text.split("\n")
     cut = ["\n".join(part).strip() for part in (lines[1:], lines[:-1], lines[1:-1])]
-    return [*dict.fromkeys(one for part in (text, *cut) for one in (part, part.replace("*", "")))]
+    return [*dict.fromkeys(reading for part in (text, *cut) for reading in (part, part.replace("*", "")))]

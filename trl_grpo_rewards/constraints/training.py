@@ -1,12 +1,12 @@
 """The constraints that only IF-RLVR's training set has. The paper is Generalizing Verifiable Instruction Following."""
 
 import re
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from .formats import number_paragraphs
 from .occurrences import frequency, keywords_specific_position, letter_frequency
 from .splitting import has_any_word, has_content, has_mark, list_spaced_words, split_sentences, strip_punctuation
-from .table import Relation, add_constraints, constraint, meets_relation
+from .table import CountRelation, add_constraints, constraint, meets_relation
 
 
 BIGRAMS = re.compile(r"(?:<<[^\s<>]+ [^\s<>]+>>\s+)*<<[^\s<>]+ [^\s<>]+>>(?:\s+<<[^\s<>]+>>)?")
@@ -56,7 +56,7 @@ def palindrome(text: str) -> bool:
 
 
 @constraint("letters:letter_counting")
-def letter_counting(text: str, N: int, relation: Relation) -> bool:
+def letter_counting(text: str, N: int, relation: CountRelation) -> bool:
     """More than three equal letters in a row count as three where there must be many."""
     text = re.sub(r"(?i)([^\W\d_])\1{3,}", r"\1\1\1", text) if relation == "at least" else text
     return meets_relation(sum(map(str.isalpha, text)), relation, N)
@@ -77,10 +77,10 @@ def count_unique(text: str) -> bool:
 @constraint("count:counting_composition")
 def counting_composition(text: str, n_sent: int, n_words: int) -> bool:
     """The divider `***` or `* * *` separates three paragraphs. Punctuation marks do not count as words."""
-    paragraphs = [one for one in re.split(r"\* ?\* ?\*", text) if one.strip()]
-    sentences = [split_sentences(paragraph) for paragraph in paragraphs]
-    counts = [len(list_spaced_words(sentence)) for own in sentences for sentence in own]
-    return [*map(len, sentences)] == [n_sent] * 3 and {*counts} == {n_words}
+    paragraphs = [part for part in re.split(r"\* ?\* ?\*", text) if part.strip()]
+    sentences = [*map(split_sentences, paragraphs)]
+    counts = {len(list_spaced_words(sentence)) for sentence in chain.from_iterable(sentences)}
+    return [*map(len, sentences)] == [n_sent] * 3 and counts == {n_words}
 
 
 @constraint("paragraphs:paragraphs2")
@@ -94,27 +94,24 @@ def first_word_sent(text: str, first_word: str) -> bool:
     return all(begins_with(sentence, first_word) for sentence in split_sentences(text))
 
 
-@constraint("first_word:first_word_answer")
-def first_word_answer(text: str, first_word: str) -> bool:
-    return begins_with(text, first_word)
-
-
 @constraint("last_word:last_word_sent")
 def last_word_sent(text: str, last_word: str) -> bool:
     return all(ends_with(sentence, last_word) for sentence in split_sentences(text))
 
 
+@constraint("first_word:first_word_answer")
+def begins_with(text: str, first_word: str) -> bool:
+    return is_same_word(text.split()[:1], first_word)
+
+
 @constraint("last_word:last_word_answer")
-def last_word_answer(text: str, last_word: str) -> bool:
-    return ends_with(text, last_word)
+def ends_with(text: str, last_word: str) -> bool:
+    return is_same_word(text.split()[-1:], last_word)
 
 
-def begins_with(text: str, word: str) -> bool:
-    return [strip_punctuation(one).lower() for one in text.split()[:1]] == [strip_punctuation(word).lower()]
-
-
-def ends_with(text: str, word: str) -> bool:
-    return [strip_punctuation(one).lower() for one in text.split()[-1:]] == [strip_punctuation(word).lower()]
+def is_same_word(words: list[str], word: str) -> bool:
+    """Return whether there is one word, which is the same without punctuation, ignoring case."""
+    return [strip_punctuation(found).lower() for found in words] == [strip_punctuation(word).lower()]
 
 
 @constraint("copy:repeat_phrase")
@@ -129,13 +126,9 @@ def repeat_phrase(text: str, phrase: str, small_n: int) -> bool:
 
 
 @constraint("copy:copy", copies=True)
-def copy(text: str, prompt_to_repeat: str) -> bool:
-    return is_copy(text, prompt_to_repeat)
-
-
 @constraint("copy:copying_simple", copies=True)
-def copying_simple(text: str, prompt_to_repeat: str) -> bool:
-    return is_copy(text, prompt_to_repeat)
+def is_copy(text: str, prompt_to_repeat: str) -> bool:
+    return text.strip().lower() == prompt_to_repeat.strip().lower()
 
 
 @constraint("copy:copying_multiple", copies=True)
@@ -148,10 +141,6 @@ def copying_multiple(text: str, prompt_to_repeat: str, N: int) -> bool:
 def copy_span_idx(text: str, prompt_to_repeat: str, n_start: int, n_end: int) -> bool:
     """The last character may be left out, as in the official program. The request includes it."""
     return any(is_copy(text, prompt_to_repeat[n_start:end]) for end in (n_end, n_end + 1))
-
-
-def is_copy(text: str, other: str) -> bool:
-    return text.strip().lower() == other.strip().lower()
 
 
 @constraint("detectable_format:sentence_hyphens")

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import openai
@@ -20,7 +20,16 @@ from ..distributed import world_size
 from ..files import replace_file
 from .failures import Failure, FailureCounter
 from .settings import Settings
-from .verdicts import Grading, GradingPrompt, QuotedReply, TruncatedReply, UnreadableReply, read_values, read_verdict
+from .verdicts import (
+    Grading,
+    GradingPrompt,
+    JsonObject,
+    QuotedReply,
+    TruncatedReply,
+    UnreadableReply,
+    read_values,
+    read_verdict,
+)
 
 
 logger = logging.getLogger(__name__)
@@ -31,7 +40,7 @@ ENCODING = ("content-encoding", "content-length", "transfer-encoding")  # no lon
 # Default limit of a reply, in tokens, the judge's reasoning included. A verdict takes about 100, and reasoning before
 # it usually 500 to 3000. At 70 tokens a second, the limit is reached within the default timeout. A judge that loops is
 # therefore reported as such after one call, instead of being retried after a timeout.
-MAX_TOKENS = 4096
+MAX_REPLY_TOKENS = 4096
 # Names of the limit in a request, each with what is tried if a server refuses it; None is a request without a limit.
 # Nearly all servers know the first one; OpenAI's reasoning models take only the second.
 LIMITS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": None}
@@ -51,13 +60,21 @@ REQUEST_SECONDS: ContextVar[list[float]] = ContextVar("REQUEST_SECONDS")  # of t
 OPEN_CLIENTS: "WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Settings, Client]]" = WeakKeyDictionary()
 
 
+class RequestForm(NamedTuple):
+    """What a request has beyond its prompt, unless a server refuses it."""
+
+    structured: bool  # whether it asks for structured output
+    limit: str | None  # the name of the limit of tokens
+
+
 class LimitedHttpClient(openai.DefaultAsyncHttpxClient):
     """Limits requests in flight, and the seconds of each once it is sent. A call that waits for its retry does not count."""
 
     def __init__(self, concurrency: int, seconds: float) -> None:
         pool = type(openai.DEFAULT_CONNECTION_LIMITS)(max_connections=None, max_keepalive_connections=concurrency)
         super().__init__(limits=pool, timeout=None)
-        self.slots, self.seconds = asyncio.Semaphore(concurrency), seconds
+        self.slots = asyncio.Semaphore(concurrency)
+        self.seconds = seconds
 
     async def send(self, *args: Any, **kwargs: Any) -> Any:
         async with self.slots:
@@ -102,7 +119,7 @@ class VerdictCache:
         path = self._path(key)
         return json.loads(path.read_text()) if path.is_file() else None  # reading a pipe would not end
 
-    def write(self, key: str, verdict: dict[str, Any]) -> None:
+    def write(self, key: str, verdict: JsonObject) -> None:
         path = self._path(key)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -151,7 +168,8 @@ class Client:
             http_client=LimitedHttpClient(concurrency, settings.timeout),
         )
         self.slots = asyncio.Semaphore(2 * concurrency)
-        self.settings, self.users = settings, 0
+        self.settings = settings
+        self.users = 0
         self.accepted = ACCEPTED.setdefault((settings.server_url, settings.model), Accepted())
         self.cache = None if settings.cache is None else VerdictCache(settings.cache)
         complaint = f"The judge {settings.model!r} gave no verdict"
@@ -165,7 +183,7 @@ class Client:
         keys = [prompt.cache_key(request) for prompt in prompts]
         different = dict(zip(keys, prompts, strict=True))
         gradings = {key: Grading() for key in different}
-        calls = [asyncio.create_task(self._grade(different[key], key, one)) for key, one in gradings.items()]
+        calls = [asyncio.create_task(self._grade(different[key], key, grading)) for key, grading in gradings.items()]
         self.failures.expected += len(calls)
         try:
             await asyncio.wait(calls, timeout=self.settings.batch_timeout)
@@ -176,12 +194,7 @@ class Client:
             for call in calls:
                 call.cancel()
             await asyncio.gather(*calls, return_exceptions=True)
-        failed = [
-            Failure(one.error, f"The graded text was {different[key].texts[-1][1][:300]!r}", one.advice)
-            for key, one in gradings.items()
-            if one.error is not None
-        ]
-        self.failures.add(len(gradings), failed)
+        self.failures.add(len(gradings), list_failures(different, gradings))
         return [gradings[key] for key in keys]
 
     async def _grade(self, prompt: GradingPrompt, key: str, grading: Grading) -> Grading:
@@ -191,12 +204,11 @@ class Client:
                 with contextlib.suppress(
                     Exception
                 ):  # the model is asked if there is no file, or anything is wrong with it
-                    verdict = self.cache.read(key)
-                    grading.values, grading.reason = read_values(verdict, prompt), read_reason(verdict)
+                    fill_in_verdict(grading, self.cache.read(key), prompt)
                     grading.costs.cached = 1
                     return grading
             verdict = await self._fetch_verdict(prompt, grading)
-            grading.values, grading.reason = read_values(verdict, prompt), read_reason(verdict)
+            fill_in_verdict(grading, verdict, prompt)
         except Exception as error:
             grading.error = self.settings.hide_key(describe_with_cause(error))[:500]
             if isinstance(error, TruncatedReply):
@@ -206,44 +218,52 @@ class Client:
                 self.cache.write(key, verdict)
         return grading
 
-    async def _fetch_verdict(self, prompt: GradingPrompt, grading: Grading) -> dict[str, Any]:
+    async def _fetch_verdict(self, prompt: GradingPrompt, grading: Grading) -> JsonObject:
         REQUEST_SECONDS.set(grading.costs.seconds)
         async with self.slots:  # requests are built just before they are sent, since a thousand take a second
             with contextlib.suppress(QuotedReply):
-                return read_verdict(read_content(await self._fetch_reply(prompt, grading)), prompt)
-            return read_verdict(read_content(await self._fetch_reply(prompt, grading)), prompt)
+                return read_verdict(read_reply_text(await self._fetch_reply(prompt, grading)), prompt)
+            return read_verdict(read_reply_text(await self._fetch_reply(prompt, grading)), prompt)
 
     async def _fetch_reply(self, prompt: GradingPrompt, grading: Grading) -> Any:
         """Send a request, and again without structured output or the default limit if the server refuses them."""
-        known, costs, retries = self.accepted, grading.costs, self.settings.retries
-        limit = None if LIMITS.keys() & {*(self.settings.request or ())} else known.limit
-        structured = known.structured is not False
+        costs = grading.costs
+        retries = self.settings.retries
+        form = RequestForm(
+            structured=self.accepted.structured is not False,
+            limit=None if LIMITS.keys() & {*(self.settings.request or ())} else self.accepted.limit,
+        )
         while True:
             try:
-                reply = await self._send(prompt, structured, limit, retries)
+                reply = await self._send(prompt, form, retries)
                 break
             except openai.APIStatusError as error:
-                refusal = str(error.body)
-                if error.status_code in UNRELATED_STATUSES:
+                relaxed = self._relax(form, error)
+                if relaxed is None:
                     raise
-                if limit and LIMIT_REFUSED.search(refusal):
-                    limit = None if CONTEXT_EXCEEDED.search(refusal) else LIMITS[limit]
-                elif structured and not known.structured:
-                    structured = False
-                else:
-                    raise
+                form = relaxed
                 retries = max(0, self.settings.retries + 1 - len(costs.seconds))
-        known.structured = structured or bool(known.structured)
-        known.limit = limit or known.limit
+        self.accepted.structured = form.structured or bool(self.accepted.structured)
+        self.accepted.limit = form.limit or self.accepted.limit
         costs.tokens_in += count_tokens(reply, "prompt_tokens")
         costs.tokens_out += count_tokens(reply, "completion_tokens")
         return reply
 
-    async def _send(self, prompt: GradingPrompt, structured: bool, limit: str | None, retries: int) -> Any:
+    def _relax(self, form: RequestForm, error: openai.APIStatusError) -> RequestForm | None:
+        """Return a request without what a server may have refused, or None if the error has another cause."""
+        if error.status_code in UNRELATED_STATUSES:
+            return None
+        refusal = str(error.body)
+        if form.limit and LIMIT_REFUSED.search(refusal):
+            return form._replace(limit=None if CONTEXT_EXCEEDED.search(refusal) else LIMITS[form.limit])
+        is_known = bool(self.accepted.structured)
+        return form._replace(structured=False) if form.structured and not is_known else None
+
+    async def _send(self, prompt: GradingPrompt, form: RequestForm, retries: int) -> Any:
         body = self.settings.request_fields
-        if limit:
-            body[limit] = MAX_TOKENS
-        if structured:
+        if form.limit:
+            body[form.limit] = MAX_REPLY_TOKENS
+        if form.structured:
             schema = {"name": "verdict", "strict": True, "schema": prompt.schema}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
         client = self.client if retries == self.settings.retries else self.client.with_options(max_retries=retries)
@@ -259,14 +279,28 @@ class Client:
     def _advise_on_limit(self) -> str:
         request = self.settings.request or {}
         name = next((name for name in LIMITS if name in request), self.accepted.limit)
-        given = request.get(name)
-        larger = 4 * max(given if isinstance(given, int) else 0, MAX_TOKENS)
+        limit = request.get(name)
+        larger = 4 * max(limit if isinstance(limit, int) else 0, MAX_REPLY_TOKENS)
         return (
             f"If the judge needs more tokens, for instance to reason, set request={{{name!r}: {larger}}} and a "
             f"longer timeout. If it repeats white space, start vLLM with "
             f"""--structured-outputs-config '{{"backend": "xgrammar", "disable_any_whitespace": true}}'. """
             f"If it repeats words, use a stronger judge."
         )
+
+
+def list_failures(prompts: dict[str, GradingPrompt], gradings: dict[str, Grading]) -> list[Failure]:
+    return [
+        Failure(grading.error, f"The graded text was {prompts[key].texts[-1][1][:300]!r}", grading.advice)
+        for key, grading in gradings.items()
+        if grading.error is not None
+    ]
+
+
+def fill_in_verdict(grading: Grading, verdict: JsonObject, prompt: GradingPrompt) -> None:
+    grading.values = read_values(verdict, prompt)
+    reason = str(verdict.get("reason", ""))
+    grading.reason = reason.encode(errors="replace").decode()  # a lone surrogate cannot be printed
 
 
 def describe_with_cause(error: Exception) -> str:
@@ -276,15 +310,12 @@ def describe_with_cause(error: Exception) -> str:
     return f"{type(error).__name__}: {error}" + (f" {error.__cause__}" if error.__cause__ else "")
 
 
-def read_reason(verdict: dict[str, Any]) -> str:
-    return str(verdict.get("reason", "")).encode(errors="replace").decode()  # a lone surrogate cannot be printed
-
-
-def read_content(reply: Any) -> str:
+def read_reply_text(reply: Any) -> str:
     """Return the text of a chat completion, or raise [`UnreadableReply`], or [`TruncatedReply`] if it was cut off."""
     try:
         choice = reply["choices"][0]
-        message, is_truncated = choice["message"], choice.get("finish_reason") == "length"
+        message = choice["message"]
+        is_truncated = choice.get("finish_reason") == "length"
         content = message.get("content")
     except (KeyError, IndexError, TypeError, AttributeError):
         raise UnreadableReply(f"the reply is not a chat completion: {str(reply)[:200]}") from None

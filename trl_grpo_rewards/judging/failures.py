@@ -12,7 +12,7 @@ CHECK_AFTER = 200
 # What to do about an error that has no advice of its own.
 DEFAULT_ADVICE = "Check that the server responds and resume the run, or raise retries, timeout or max_failures."
 FAILED_ONCE: set[Hashable] = set()  # its last batch had a failure; a second one stops the run
-WARNED: set[Hashable] = set()  # judges whose failure has been shown
+SHOWN_FAILURES: set[Hashable] = set()  # judges whose failure has been shown
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,9 @@ class FailureCounter:
     """Counts the calls of batches and their failures. Counters of the same server share what was shown and tolerated."""
 
     def __init__(self, asked: Hashable, complaint: str, max_failures: float) -> None:
-        self.asked, self.complaint, self.max_failures = asked, complaint, max_failures
+        self.asked = asked
+        self.complaint = complaint
+        self.max_failures = max_failures
         self.expected = self.done = self.failed = 0
         self.last_failure = Failure("", "")
 
@@ -36,17 +38,20 @@ class FailureCounter:
         """Count finished calls, and stop the run after a batch with too many failures; one alone is tolerated."""
         self.done += done
         for failure in failures:
-            self.failed, self.last_failure = self.failed + 1, failure
-            if self.asked not in WARNED:
-                WARNED.add(self.asked)
-                said = f"{self.complaint}, so the score is None (shown once): {failure.error}. {failure.text}. "
-                logger.warning(f"{said}{failure.advice}".rstrip())
+            self.failed += 1
+            self.last_failure = failure
+            if self.asked not in SHOWN_FAILURES:
+                SHOWN_FAILURES.add(self.asked)
+                warning = f"{self.complaint}, so the score is None (shown once): {failure.error}. {failure.text}. "
+                logger.warning(f"{warning}{failure.advice}".rstrip())
         if self.done >= min(self.expected, CHECK_AFTER):  # otherwise, other calls of the batch are in flight
             self._check()
 
     def _check(self) -> None:
-        done, failed = self.done, self.failed
-        self.expected, self.done, self.failed = self.expected - done, 0, 0
+        done = self.done
+        failed = self.failed
+        self.expected -= done
+        self.done = self.failed = 0
         if failed <= self.max_failures * done:
             FAILED_ONCE.discard(self.asked)
         elif failed == 1 and self.asked not in FAILED_ONCE:

@@ -14,8 +14,8 @@ from ..traits import Reading
 from .verdicts import drop_code_fence
 
 
-SHORT = reprlib.Repr()  # shows values of any size and depth in a few characters
-SHORT.maxstring = 160
+SHORT_REPR = reprlib.Repr()  # shows values of any size and depth in a few characters
+SHORT_REPR.maxstring = 160
 
 
 class UnreadableRubric(ValueError):
@@ -23,10 +23,11 @@ class UnreadableRubric(ValueError):
 
     def __init__(self, problem: str, found: Any) -> None:
         super().__init__(problem, found)
-        self.problem, self.found = problem, found
+        self.problem = problem
+        self.found = found
 
     def __str__(self) -> str:
-        return f"{self.problem}: {SHORT.repr(self.found)[:200]}"
+        return f"{self.problem}: {SHORT_REPR.repr(self.found)[:200]}"
 
 
 @dataclass(frozen=True)
@@ -40,10 +41,14 @@ class Criterion:
 def score_verdicts(criteria: Sequence[Criterion], met: Sequence[bool]) -> float:
     """Return the sum of the points met, divided by the sum of the positive points, within 0 and 1."""
     verdicts = list(zip(criteria, met, strict=True))
-    if any(one.is_required and is_met == (one.points < 0) for one, is_met in verdicts):
+    if any(criterion.is_required and is_met == (criterion.points < 0) for criterion, is_met in verdicts):
         return 0.0
-    earned = sum(one.points for one, is_met in verdicts if is_met)
-    return min(max(earned / sum(max(one.points, 0.0) for one in criteria), 0.0), 1.0)
+    earned = sum(criterion.points for criterion, is_met in verdicts if is_met)
+    return min(max(earned / sum_possible(criteria), 0.0), 1.0)
+
+
+def sum_possible(criteria: Sequence[Criterion]) -> float:
+    return sum(max(criterion.points, 0.0) for criterion in criteria)
 
 
 HOLDERS = ("rubrics", "rubric", "criteria")  # keys of the criteria in a dict; without one, its only list or dict
@@ -68,9 +73,8 @@ def read_rubric(value: Any) -> tuple[Criterion, ...]:
         raise UnreadableRubric("it is nested too deeply", "") from None
     if not criteria:
         raise UnreadableRubric("it has no criteria", value)
-    possible = sum(max(one.points, 0.0) for one in criteria)
-    if not 0 < possible < math.inf:
-        raise UnreadableRubric("no criterion has positive points", [one.points for one in criteria])
+    if not 0 < sum_possible(criteria) < math.inf:
+        raise UnreadableRubric("no criterion has positive points", [criterion.points for criterion in criteria])
     return criteria
 
 
@@ -88,23 +92,34 @@ def list_criteria(value: Any) -> Iterator[Criterion]:
 
 def list_criteria_of_dict(fields: dict[Any, Any]) -> Iterator[Criterion]:
     """Yield the criteria of a dict: one criterion, criteria by name, or a dict that holds a rubric."""
-    holders = [key for key in fields if str(key).lower() in HOLDERS]
-    if not holders and len(fields) == 1:
-        holders = [key for key, item in fields.items() if isinstance(item, str) or not is_by_name(item)]
     if find_key(fields, POINTS) is not None:
         yield read_criterion(fields)
-    elif not holders and all(map(is_by_name, fields.values())):
-        for name, item in fields.items():
-            words, numbers = split_criterion(item)
-            yield build_criterion([str(name), *words], numbers, False, "criteria by name")
-    elif len(holders) != 1:
+        return
+    holders = find_holders(fields)
+    if holders or not all(map(is_by_name, fields.values())):
+        yield from list_criteria(take_rubric(fields, holders))
+        return
+    for name, item in fields.items():
+        words, numbers = split_criterion(item)
+        yield build_criterion([str(name), *words], numbers, False, "criteria by name")
+
+
+def find_holders(fields: dict[Any, Any]) -> list[Any]:
+    """Return the keys of a dict that may hold its rubric: those with such a name, or the only one."""
+    holders = [key for key in fields if str(key).lower() in HOLDERS]
+    if holders or len(fields) != 1:
+        return holders
+    return [key for key, item in fields.items() if isinstance(item, str) or not is_by_name(item)]
+
+
+def take_rubric(fields: dict[Any, Any], holders: list[Any]) -> Any:
+    """Return the rubric that a dict holds under one key, without points beside it, or raise [`UnreadableRubric`]."""
+    if len(holders) != 1:
         raise UnreadableRubric("it has several lists or dicts, and not one is called 'rubrics'", [*fields])
-    elif any(
-        isinstance(item, list) and are_numbers(*item) for key, item in fields.items() if key != holders[0] and item
-    ):
+    beside = [item for key, item in fields.items() if key != holders[0] and item]
+    if any(isinstance(item, list) and are_numbers(*item) for item in beside):
         raise UnreadableRubric("a list of numbers is next to the criteria, but it is not called 'points'", [*fields])
-    else:
-        yield from list_criteria(fields[holders[0]])
+    return fields[holders[0]]
 
 
 def find_key(fields: Mapping[Any, Any], names: Sequence[str]) -> Any:
@@ -134,10 +149,12 @@ def split_items(text: str) -> list[str]:
     lines = [line for line in text.splitlines() if line.strip()]
     has_marks = any(map(ITEM.match, lines))
     items: list[str] = []
-    heading, is_after_heading = "", True
+    heading = ""
+    is_after_heading = True
     for line in lines:
-        is_item, words = ITEM.match(line) is not None or not has_marks, ITEM.sub("", line, count=1).strip()
-        if words.endswith(":") or words.startswith("#") or (is_after_heading and not is_item):
+        words = ITEM.sub("", line, count=1).strip()
+        is_item = not has_marks or ITEM.match(line) is not None
+        if is_heading(words) or (is_after_heading and not is_item):
             heading = f"{heading} {words}".strip() if is_after_heading else words
             is_after_heading = True
         elif is_item:
@@ -146,6 +163,10 @@ def split_items(text: str) -> list[str]:
         else:
             items[-1] += f" {words}"
     return items
+
+
+def is_heading(words: str) -> bool:
+    return words.endswith(":") or words.startswith("#")
 
 
 def is_by_name(value: Any) -> bool:
@@ -169,19 +190,30 @@ def read_criterion(value: Any, shape: str = "sentences") -> Criterion:
         return build_criterion(*split_criterion(value), False, "pairs")
     if not isinstance(value, Mapping):
         raise UnreadableRubric("a criterion is neither a sentence nor a dict", value)
+    return read_criterion_of_dict(value)
+
+
+def read_criterion_of_dict(value: Mapping[Any, Any]) -> Criterion:
     fields = {str(key): item for key, item in value.items() if item is not None}
-    key, required_key = find_key(fields, POINTS), find_key(fields, ("required",))
+    key = find_key(fields, POINTS)
+    required_key = find_key(fields, ("required",))
     others = {name: item for name, item in fields.items() if name not in (key, required_key)}
     if key is None and any(map(are_numbers, others.values())):
         raise UnreadableRubric("a criterion has a number, but it is not called 'points' or 'weight'", value)
-    texts = {name: item for name, item in others.items() if isinstance(item, str)}
-    sentences = {name: item for name, item in texts.items() if len(item.split()) > 1} or texts  # not ids and labels
-    required = fields.get(required_key, False) if required_key else False
+    required = fields.get(required_key, False)
     if not isinstance(required, bool):
         raise UnreadableRubric("a criterion's 'required' is not true or false", value)
-    left = ", ".join(name for name in fields if name not in {*sentences, key, required_key})
-    shape = f"dicts of {', '.join([*sentences, *([key] if key else [])])}{left and f' (not {left})'}"
-    return build_criterion([*sentences.values()], [fields[key]] if key else [], required, shape)
+    sentences = find_sentences(others)
+    points = {key: fields[key]} if key else {}
+    left = ", ".join(name for name in others if name not in sentences)
+    shape = f"dicts of {', '.join([*sentences, *points])}{left and f' (not {left})'}"
+    return build_criterion([*sentences.values()], [*points.values()], required, shape)
+
+
+def find_sentences(fields: Mapping[str, Any]) -> dict[str, str]:
+    """Return the fields with more than one word, which are no ids and labels, or else all texts."""
+    texts = {name: item for name, item in fields.items() if isinstance(item, str)}
+    return {name: text for name, text in texts.items() if len(text.split()) > 1} or texts
 
 
 def build_criterion(words: Sequence[str], numbers: Sequence[Any], is_required: bool, shape: str) -> Criterion:
@@ -216,9 +248,16 @@ def read_rubrics(values: Sequence[Any]) -> list[Reading]:
         except UnreadableRubric as error:
             readings.append(Reading("not at all", note=f"unreadable because {error.problem}"))
             continue
-        shapes = " and ".join(dict.fromkeys(one.shape for one in criteria))
-        more = " with required ones" * any(one.is_required for one in criteria)
-        more += " with faults, which have negative points" * any(one.points < 0 for one in criteria)
-        canonical = repr([(one.text, one.points, one.is_required) for one in criteria])
-        readings.append(Reading("whole", canonical, f"read as {shapes}{more}"))
+        shapes = " and ".join(dict.fromkeys(criterion.shape for criterion in criteria))
+        canonical = repr([(criterion.text, criterion.points, criterion.is_required) for criterion in criteria])
+        readings.append(Reading("whole", canonical, f"read as {shapes}{describe_criteria(criteria)}"))
     return readings
+
+
+def describe_criteria(criteria: Sequence[Criterion]) -> str:
+    description = ""
+    if any(criterion.is_required for criterion in criteria):
+        description += " with required ones"
+    if any(criterion.points < 0 for criterion in criteria):
+        description += " with faults, which have negative points"
+    return description

@@ -83,10 +83,12 @@ def check_judge(rubric: Any, scale: tuple[float, float], separate: bool = False,
             "Install it: pip install 'trl_grpo_rewards[judge]'."
         )
     settings = build_settings(options)
-    url, is_column, by_rubric = settings.base_url or "http://_", isinstance(rubric, Column), f"with rubric={rubric!r}"
+    url = settings.base_url or "http://_"
+    is_column = isinstance(rubric, Column)
+    by_rubric = f"with rubric={rubric!r}"
     reserved = sorted({"messages", "model", "stream", "response_format"} & {*(settings.request or ())})
     is_name = re.fullmatch(r"[A-Za-z_]\w{0,60}", settings.api_key_env)  # otherwise, it may be the key itself
-    for is_valid, given, remedy in (
+    for is_valid, option, remedy in (
         (settings.model.strip(), f"model={settings.model!r}", "Set it to the model's name on the server"),
         (re.match("https?://.", url), f"base_url={url!r}", "It must begin with http:// or https://"),
         (is_name, "this api_key_env", "Set it to the name of the environment variable that holds the key"),
@@ -102,7 +104,7 @@ def check_judge(rubric: Any, scale: tuple[float, float], separate: bool = False,
         (scale[0] < scale[1], f"scale={scale}", "Set it to the worst and the best score: scale=(0, 10)"),
     ):
         if not is_valid:
-            raise ValueError(f"A judge cannot use {given}. {remedy}.")
+            raise ValueError(f"A judge cannot use {option}. {remedy}.")
 
 
 def is_rubric(rubric: str | Mapping[Any, Any]) -> bool:
@@ -115,7 +117,9 @@ def is_rubric(rubric: str | Mapping[Any, Any]) -> bool:
 def is_criterion(criterion: Any) -> bool:
     """Return whether a criterion is a sentence, a positive weight, or a tuple of both."""
     words, weights = split_criterion(criterion)
-    are_valid = all(word.strip() for word in words) and all(has_type(one, float) and one > 0 for one in weights)
+    are_valid = all(word.strip() for word in words) and all(
+        has_type(weight, float) and weight > 0 for weight in weights
+    )
     return are_valid and max(len(words), len(weights)) == 1
 
 

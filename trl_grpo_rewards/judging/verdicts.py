@@ -14,10 +14,13 @@ from typing import Any
 from ..texts import REASONING_MARKS, reject_duplicates
 
 
-OPENERS = (  # phrases without content that judges were found to reward; see https://huggingface.co/papers/2507.08794
+EMPTY_PHRASES = (  # phrases without content that judges were found to reward; see https://huggingface.co/papers/2507.08794
     "thought process, solution, answer, final answer, reasoning, lets solve this problem step by step, 解, かいせつ, "
     "respuesta".split(", ")
 )
+
+
+JsonObject = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class GradingPrompt:
     scale: tuple[float, float] | None = None  # from worst to best; without a scale, the values are true or false
 
     @property
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> JsonObject:
         # The reason has no maxLength. With one, xgrammar (0.2.8, vLLM's default) allows no quotes and backslashes, which
         # formulas need, and some hosted models refuse the schema. The limit of tokens ends a long reply.
         value = {"type": "number" if self.scale else "boolean"}
@@ -53,7 +56,7 @@ class GradingPrompt:
         return hashlib.sha256(content.encode()).hexdigest()
 
 
-def build_object_schema(properties: dict[str, Any]) -> dict[str, Any]:
+def build_object_schema(properties: JsonObject) -> JsonObject:
     return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
 
 
@@ -69,11 +72,11 @@ def build_prompt(
 
 
 def is_trivial(answer: str) -> bool:
-    """Return whether there is nothing to grade: no letter, digit or symbol such as ∞, or only one of [`OPENERS`]."""
+    """Return whether there is nothing to grade: no letter, digit or symbol such as ∞, or only one of [`EMPTY_PHRASES`]."""
     if any(not char.isascii() and unicodedata.category(char).startswith("S") for char in answer):
         return False
     words = "".join(char for char in answer if char.isalnum() or char.isspace()).casefold().split()
-    return not words or " ".join(words) in OPENERS
+    return not words or " ".join(words) in EMPTY_PHRASES
 
 
 @dataclass
@@ -88,7 +91,7 @@ class Costs:
 class Grading:
     """The values of a judge's verdict by their names, or the error that prevented it; and what they cost."""
 
-    values: dict[str, Any] = field(default_factory=dict)
+    values: JsonObject = field(default_factory=dict)
     reason: str = ""
     error: str | None = None
     advice: str = ""
@@ -103,7 +106,8 @@ VERDICT_KEY = re.compile('"(?:score|verdict)')  # with one before it, an object 
 
 OBJECT_START = re.compile(r'\{\s*"')
 JSON_DECODER = json.JSONDecoder()
-MAX_OBJECTS, MAX_ORDERS = 500, 24  # objects at both ends of a text, and orders of the names, that are looked at
+MAX_OBJECTS = 500  # at each end of a text that are looked at
+MAX_ORDERS = 24  # of the names of an object that are looked at
 
 
 class UnreadableReply(ValueError):
@@ -118,7 +122,7 @@ class TruncatedReply(UnreadableReply):
     """Raised when a reply was cut off at its limit of tokens."""
 
 
-def read_verdict(reply: str, prompt: GradingPrompt) -> dict[str, Any]:
+def read_verdict(reply: str, prompt: GradingPrompt) -> JsonObject:
     """Return the one JSON object that a reply ends with, unless it quotes a graded text."""
     text = drop_reasoning(reply.strip())
     if (found := parse_object(drop_code_fence(text))) is not None:
@@ -133,13 +137,13 @@ def read_verdict(reply: str, prompt: GradingPrompt) -> dict[str, Any]:
     raise UnreadableReply(f"the reply contains no verdict: {text[:200]!r}")
 
 
-def refuse_quote(verdict: dict[str, Any], prompt: GradingPrompt) -> None:
+def refuse_quote(verdict: JsonObject, prompt: GradingPrompt) -> None:
     """Raise an error if a graded text contains the same verdict, however it is written."""
     if any(contains(graded, verdict) for _, graded in prompt.texts):
         raise QuotedReply(f"the reply quotes a verdict from the graded text: {str(verdict)[:200]}")
 
 
-def contains(text: str, verdict: dict[str, Any]) -> bool:
+def contains(text: str, verdict: JsonObject) -> bool:
     """Return whether a text has a JSON object that is equal to a verdict, or its letters in any order of the names."""
     starts = [found.start() for found in OBJECT_START.finditer(text)]
     window = 6 * len(json.dumps(verdict)) + 1000  # in which a text with spaces and escapes ends
@@ -167,7 +171,7 @@ def drop_code_fence(text: str) -> str:
     return text.removeprefix("```json").removeprefix("```").removesuffix("```").strip()
 
 
-def parse_object(text: str) -> dict[str, Any] | None:
+def parse_object(text: str) -> JsonObject | None:
     with contextlib.suppress(ValueError, RecursionError):
         found = json.loads(text, object_pairs_hook=reject_duplicates)
         return found if isinstance(found, dict) else None
@@ -183,20 +187,20 @@ def split_endings(text: str) -> Iterator[tuple[str, str]]:
     yield from ((text[:start], text[start:]) for start in starts[-20:])
 
 
-def read_values(verdict: dict[str, Any], prompt: GradingPrompt) -> dict[str, Any]:
+def read_values(verdict: JsonObject, prompt: GradingPrompt) -> JsonObject:
     """Return the values that a prompt asks for by their names: scores as shares of the scale, or true and false."""
-    given = verdict.get(prompt.field)
+    found = verdict.get(prompt.field)
     if not prompt.names:
-        return {prompt.field: read_value(given, prompt.scale)}
-    if not isinstance(given, dict) or {*given} != {*prompt.names}:
+        return {prompt.field: read_verdict_value(found, prompt.scale)}
+    if not isinstance(found, dict) or {*found} != {*prompt.names}:
         names = ", ".join(prompt.names)
         raise UnreadableReply(
-            f"the {prompt.field} must be one for each of {names}, and no others; got {str(given)[:200]}"
+            f"the {prompt.field} must be one for each of {names}, and no others; got {str(found)[:200]}"
         )
-    return {name: read_value(given[name], prompt.scale) for name in prompt.names}
+    return {name: read_verdict_value(found[name], prompt.scale) for name in prompt.names}
 
 
-def read_value(value: Any, scale: tuple[float, float] | None) -> float | bool:
+def read_verdict_value(value: Any, scale: tuple[float, float] | None) -> float | bool:
     """Return a verdict that is true or false, or a score, rescaled to the range from 0 (worst) to 1 (best)."""
     if scale is None:
         if not isinstance(value, bool):

@@ -8,15 +8,16 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from .evaluation import NOTHING, are_close, evaluate, evaluate_exactly
-from .functions import CONTEXT, Numeric, TooLarge, Undefined
-from .values import ZERO, Operation, Symbol, Value, find_names, find_symbols, is_expression, substitute, walk
+from .functions import CONTEXT, Numeric, Point, TooLarge, Undefined
+from .values import ZERO, Operation, Symbol, Value, Values, find_names, find_symbols, is_expression, substitute, walk
 from .work import count_left, estimate_work
 
 
-POINTS, ENOUGH = 14, 4  # points at which two expressions are evaluated at most, and that must agree
+MAX_COMPARED_POINTS = 14  # at which two expressions are evaluated at most
+ENOUGH = 4  # points at which they must agree
 
 
 def are_equal_expressions(one: Value, other: Value) -> bool | None:
@@ -26,33 +27,46 @@ def are_equal_expressions(one: Value, other: Value) -> bool | None:
         return exact[0] == exact[1]
     one, other = cancel_terms(one, other)
     symbols = sorted(find_symbols(one) | find_symbols(other))
-    if not symbols:
-        try:
-            numbers = evaluate(one, {}), evaluate(other, {})
-            are_exact = [
-                number == 0 or cannot_vanish(value) for number, value in zip(numbers, (one, other), strict=True)
-            ]
-            return are_close(*numbers, nothing=0 if all(are_exact) else NOTHING)
-        except TooLarge:
-            return one == other
-        except Undefined:
-            return None
-    nothing = 0 if all(value == ZERO or cannot_vanish(value) for value in (one, other)) else NOTHING
-    imaginary = "i" in find_names(one) | find_names(other)
     try:
-        if {*symbols} <= INTEGER_NAMES and (list_operations(one) | list_operations(other)) & OF_INTEGERS:
-            return compare_at(draw_integers(one, other, symbols), one, other, True, nothing, enough=math.inf)
-        verdict = compare_at(draw_points(one, other, symbols), one, other, not imaginary, nothing)
-        if verdict and (list_operations(one) | list_operations(other)) & PIECEWISE:
-            return not are_different_far_away(one, other, symbols)
-        if verdict is None and not imaginary:
-            integers = draw_integers(one, other, symbols)
-            verdict = compare_at(integers, one, other, True, nothing, enough=math.inf)
-        if verdict is None:
-            verdict = compare_at(draw_points(one, other, symbols), one, other, False, nothing)
-        return verdict
+        return are_equal_functions(one, other, symbols) if symbols else have_equal_values(one, other)
     except TooLarge:
         return one == other
+    except Undefined:
+        return None
+
+
+def have_equal_values(one: Value, other: Value) -> bool:
+    numbers = evaluate(one, {}), evaluate(other, {})
+    are_exact = [number == 0 or cannot_vanish(value) for number, value in zip(numbers, (one, other), strict=True)]
+    return are_close(*numbers, nothing=0 if all(are_exact) else NOTHING)
+
+
+def are_equal_functions(one: Value, other: Value, symbols: Sequence[str]) -> bool | None:
+    """
+    Return whether two functions agree at real points; where these are too few, at integers, and then at complex values.
+
+    Functions of integers are only compared at integers, and functions with several formulas also far away.
+    """
+    nothing = 0 if is_exact_at_zero(one) and is_exact_at_zero(other) else NOTHING
+
+    def agree(points: Iterable[Point], only_real: bool = True, enough: float = ENOUGH) -> bool | None:
+        return compare_at(points, one, other, only_real, nothing, enough)
+
+    if {*symbols} <= INTEGER_NAMES and have_operation(one, other, OF_INTEGERS):
+        return agree(draw_integers(one, other, symbols), enough=math.inf)
+    is_real = "i" not in find_names(one) | find_names(other)
+    verdict = agree(draw_points(one, other, symbols), is_real)
+    if verdict and have_operation(one, other, PIECEWISE):
+        return not are_different_far_away(one, other, symbols)
+    if verdict is None and is_real:
+        verdict = agree(draw_integers(one, other, symbols), enough=math.inf)
+    if verdict is None:
+        verdict = agree(draw_points(one, other, symbols), only_real=False)
+    return verdict
+
+
+def have_operation(one: Value, other: Value, names: set[str]) -> bool:
+    return not names.isdisjoint(list_operations(one) | list_operations(other))
 
 
 def list_operations(value: Value) -> set[str]:
@@ -67,7 +81,8 @@ def list_operations(value: Value) -> set[str]:
 
 def cancel_terms(one: Value, other: Value) -> tuple[Value, Value]:
     """Return two sums without the terms that both have. A large term would hide the difference of small ones."""
-    terms, others = list_terms(one), list_terms(other)
+    terms = list_terms(one)
+    others = list_terms(other)
     common = Counter(terms) & Counter(others)
     return make_rest(terms, common), make_rest(others, common)
 
@@ -82,12 +97,18 @@ def cannot_vanish(value: Value) -> bool:
     return isinstance(value, Symbol) or evaluate_exactly(value) not in (None, 0)
 
 
-def list_terms(value: Value) -> Sequence[Value]:
+def is_exact_at_zero(value: Value) -> bool:
+    """Whether an expression is 0 everywhere or, by its form, nowhere, so that small values of it are no rounding errors."""
+    return value == ZERO or cannot_vanish(value)
+
+
+def list_terms(value: Value) -> Values:
     return value.operands if isinstance(value, Operation) and value.name == "+" else (value,)
 
 
-def make_rest(terms: Sequence[Value], cancelled: Counter[Value]) -> Value:
-    left, rest = Counter(cancelled), []
+def make_rest(terms: Values, cancelled: Counter[Value]) -> Value:
+    left = Counter(cancelled)
+    rest = []
     for term in terms:
         if left[term]:
             left[term] -= 1
@@ -97,7 +118,7 @@ def make_rest(terms: Sequence[Value], cancelled: Counter[Value]) -> Value:
 
 
 def compare_at(
-    points: Iterable[dict[str, Numeric]],
+    points: Iterable[Point],
     one: Value,
     other: Value,
     only_real: bool,
@@ -127,7 +148,7 @@ def compare_at(
     return True if agreements >= 2 else None
 
 
-def make_seed(one: Value | Sequence[Value], other: Value | Sequence[Value]) -> random.Random:
+def make_seed(one: Value | Values, other: Value | Values) -> random.Random:
     try:
         texts = sorted((repr(one), repr(other)))
     except ValueError:  # a number that is too long for Python to write
@@ -139,28 +160,37 @@ def make_seed(one: Value | Sequence[Value], other: Value | Sequence[Value]) -> r
 SIZES = ((0.1, 1.0), (0.1, 1.0), (1.6, 4.0), (1.6, 4.0), (0.1, 1.0), (4.0, 30.0), (4.0, 30.0), (0.0, 0.4))
 
 
-def draw_points(one: Value, other: Value, symbols: Sequence[str]) -> Iterator[dict[str, Numeric]]:
-    """Yield points of every size and sign, the same ones for the same two expressions in either order."""
+def draw_points(one: Value, other: Value, symbols: Sequence[str]) -> Iterator[Point]:
+    """
+    Yield points of every size and sign, the same ones for the same two expressions in either order.
+
+    By turns, all variables are positive, all are negative, and their signs alternate in either way: `|x|` equals `x` at
+    positive points, and `|xy|` equals `xy` where the signs are the same. At the first two points, the absolute values
+    increase with the names, since functions may also be equal for one order of the variables only.
+    """
     rng = make_seed(one, other)
-    for number in range(POINTS):
+    for number in range(MAX_COMPARED_POINTS):
         size = SIZES[number % len(SIZES)]
         point = {}
         for place, name in enumerate(symbols):
             low, high = rng.choice(SIZES) if number >= len(SIZES) and place else size
             step = (high - low) / len(symbols)
             low, high = (low + place * step, low + (place + 1) * step) if number < 2 else (low, high)
-            sign = (1, -1, (-1) ** place, -((-1) ** place))[number % 4]
+            alternating = (-1) ** place
+            sign = (1, -1, alternating, -alternating)[number % 4]
             point[name] = sign * CONTEXT.mpf(rng.uniform(low, high))
         yield point
 
 
-FARTHEST, DIFFERENT = 10**6, CONTEXT.mpf(10) ** -20  # far away, large numbers that cancel leave larger errors
+FARTHEST = 10**6
+DIFFERENT = CONTEXT.mpf(10) ** -20  # far away, large numbers that cancel leave larger errors
 PIECEWISE = {*"abs norm max min sgn sqrt root ^ floor ceil mod conjugate".split()}  # operations whose formula changes
 
 
 def are_different_far_away(one: Value, other: Value, symbols: Sequence[str]) -> bool:
     """Return whether two expressions differ where variables are larger than their numbers, as `|x - 50|` and `50 - x` do."""
-    rng, largest = make_seed(one, other), min(find_largest_number(one, other), FARTHEST)
+    rng = make_seed(one, other)
+    largest = min(find_largest_number(one, other), FARTHEST)
     for signs in ((1, 1), (-1, -1), (1, -1), (-1, 1))[: 2 * min(2, len(symbols))]:
         point = {
             name: signs[place % 2] * largest * CONTEXT.mpf(rng.uniform(1, 2)) for place, name in enumerate(symbols)
@@ -194,14 +224,15 @@ LONGEST_PERIOD = 12  # of functions of integers that are told from each other
 MULTIPLE = math.lcm(*range(1, LONGEST_PERIOD + 1))
 
 
-def draw_integers(one: Value, other: Value, symbols: Sequence[str]) -> Iterator[dict[str, Numeric]]:
+def draw_integers(one: Value, other: Value, symbols: Sequence[str]) -> Iterator[Point]:
     """
     Yield points of every residue: integers in a row, from 1 and beyond the numbers in the expressions, and some far away.
 
     Functions with the periods p and q are equal if they agree at p + q integers in a row (Fine and Wilf). The other names
     are first multiples of all periods, and then smaller than a period. There are fewer points if they cost much.
     """
-    rng, largest = make_seed(one, other), find_largest_number(one, other)
+    rng = make_seed(one, other)
+    largest = find_largest_number(one, other)
     cost = 3 * len(symbols) * (estimate_work(one) + estimate_work(other))
     count = int(max(ENOUGH, min(2 * LONGEST_PERIOD, count_left() / 3 / cost)))
     for name in symbols:
@@ -218,87 +249,132 @@ NUMBERED = re.compile(r"[CcKk]_\d")
 GENERAL = re.compile(r"[CK]|[Cc]_\d")  # names of arbitrary constants; one of two families must use them
 CONSTANT_NAMES = re.compile(r"[CcKkABDMN](?:_\d)?|\\(?:alpha|beta|lambda)")
 VARIABLES = {*"xyztuvwrsp", "\\theta", "\\phi"}
-COEFFICIENTS = {"A": {"A", "B"}, "a": {"a"}}  # next to these, `C` and `c` are coefficients, too
+COEFFICIENTS = {"C": {"A", "B"}, "K": {"A", "B"}, "c": {"a"}}  # next to these, a constant is a coefficient, too
 MAX_CONSTANTS = 3
 NO_DIFFERENCE = CONTEXT.mpf(10) ** -60  # largest ratio of what is left to the values if functions are dependent
 SIDES = ((0.2, 3.0), (-3.0, -0.2))  # a family has its own constants on each of them, as `\ln x + C` has
 Vector = list[Numeric]
 
 
-def are_same_up_to_constants(golds: Sequence[Value], answers: Sequence[Value], is_solution: bool = False) -> bool:
+class Roles(NamedTuple):
+    """The arbitrary constants of the gold family and those of the other one, and their common variables, in order."""
+
+    constants: list[str]
+    others: list[str]
+    variables: list[str]
+
+
+class Span(NamedTuple):
+    """The values of a family that is linear in its constants: `base`, and what each constant multiplies."""
+
+    base: Vector
+    slopes: list[Vector]
+
+
+def are_same_up_to_constants(golds: Values, answers: Values, is_solution: bool = False) -> bool:
     """Return whether expressions are the same functions as others up to arbitrary constants that all of them share."""
     if not all(map(is_expression, (*golds, *answers))):
         return False
-    symbols = [set[str]().union(*map(find_symbols, values)) for values in (golds, answers)]
-    constants = find_constants(golds, symbols[0], is_solution)
-    variables = symbols[0] - constants
-    others = symbols[1] - variables
-    if not 0 < len(constants) == len(others) <= MAX_CONSTANTS or not variables & VARIABLES:
-        return False
-    are_renamed = is_solution and 1 < len(constants) == len(others - constants)  # no names that a question gives
-    are_constants = [bool(CONSTANT_NAMES.fullmatch(name)) for name in others]
-    is_general = any(GENERAL.fullmatch(name) for name in constants | others)
-    if not variables <= symbols[1] or not (are_renamed or (all(are_constants) and is_general)):
-        return False
-    names = sorted(constants), sorted(others)
-    if are_same_spans(golds, answers, names, sorted(variables)):
+    roles = assign_roles(golds, answers, is_solution)
+    return roles is not None and (are_same_spans(golds, answers, roles) or are_renamed(golds, answers, roles))
+
+
+def assign_roles(golds: Values, answers: Values, is_solution: bool) -> Roles | None:
+    """Return what the names of two families are, or None if the constants of one cannot be those of the other."""
+    symbols, answer_symbols = (set[str]().union(*map(find_symbols, values)) for values in (golds, answers))
+    constants = find_constants(golds, symbols, is_solution)
+    variables = symbols - constants
+    others = answer_symbols - variables
+    if not 0 < len(constants) == len(others) <= MAX_CONSTANTS:
+        return None
+    if not variables & VARIABLES or not variables <= answer_symbols:
+        return None
+    if not are_arbitrary(constants, others, is_solution):
+        return None
+    return Roles(sorted(constants), sorted(others), sorted(variables))
+
+
+def are_arbitrary(constants: set[str], others: set[str], is_solution: bool) -> bool:
+    """Whether names are those of constants, one of them a general one, or new in a solution: no names that a question gives."""
+    if is_solution and 1 < len(constants) == len(others - constants):
         return True
-    renamings = [dict(zip(names[1], order, strict=True)) for order in itertools.permutations(map(Symbol, names[0]))]
-    pairs = [*zip(golds, answers, strict=True)]
-    return any(
-        all(are_equal_expressions(gold, substitute(answer, renaming)) is True for gold, answer in pairs)
-        for renaming in renamings
-    )
+    is_general = any(GENERAL.fullmatch(name) for name in constants | others)
+    return is_general and all(CONSTANT_NAMES.fullmatch(name) for name in others)
 
 
-def find_constants(golds: Sequence[Value], symbols: set[str], is_solution: bool) -> set[str]:
+def are_renamed(golds: Values, answers: Values, roles: Roles) -> bool:
+    """Return whether expressions equal others with their constants in another order."""
+    for order in itertools.permutations(map(Symbol, roles.constants)):
+        renaming = dict(zip(roles.others, order, strict=True))
+        pairs = zip(golds, answers, strict=True)
+        if all(are_equal_expressions(gold, substitute(answer, renaming)) is True for gold, answer in pairs):
+            return True
+    return False
+
+
+def find_constants(golds: Values, symbols: set[str], is_solution: bool) -> set[str]:
     numbered = {name for name in symbols if NUMBERED.fullmatch(name)}
-    if numbered:
-        return numbered
+    return numbered or find_general_constant(golds, symbols, is_solution)
+
+
+def find_general_constant(golds: Values, symbols: set[str], is_solution: bool) -> set[str]:
     terms = [term for gold in golds for term in list_terms(gold)]
-    for name in ("C", "K", "c"):
-        is_coefficient = symbols & COEFFICIENTS["A" if name.isupper() else "a"]
-        if name in symbols and not is_coefficient and (Symbol(name) in terms or (is_solution and name == "C")):
-            return {name}
-    usual = [{*names} & symbols for names in ("AB", "k")] if is_solution else []
-    several = symbols - VARIABLES if is_solution and len(symbols - VARIABLES) > 1 else set[str]()  # f(x) = ax + b
-    return next(filter(None, usual), several)
+    for name, coefficients in COEFFICIENTS.items():
+        if name in symbols and not symbols & coefficients:
+            if Symbol(name) in terms or (is_solution and name == "C"):
+                return {name}
+    return find_constants_of_solution(symbols) if is_solution else set()
 
 
-def are_same_spans(
-    golds: Sequence[Value], answers: Sequence[Value], names: tuple[list[str], list[str]], variables: list[str]
-) -> bool:
+def find_constants_of_solution(symbols: set[str]) -> set[str]:
+    for names in ("AB", "k"):
+        if usual := {*names} & symbols:
+            return usual
+    others = symbols - VARIABLES
+    return others if len(others) > 1 else set()  # f(x) = ax + b
+
+
+def are_same_spans(golds: Values, answers: Values, roles: Roles) -> bool:
     """Return whether both are linear in their constants, and the functions that one can be are those of the other."""
     compared = False
-    for points in draw_sides(make_seed(golds, answers), variables, 2 * len(names[0]) + 3):
+    for points in draw_sides(make_seed(golds, answers), roles.variables, 2 * len(roles.constants) + 3):
         try:
-            one, other = find_span(golds, names[0], points), find_span(answers, names[1], points)
+            one = find_span(golds, roles.constants, points)
+            other = find_span(answers, roles.others, points)
         except Undefined:
             continue
-        if one is None or other is None:
-            return False
-        mine, its_own = one[1], other[1]
-        difference = [value - its_value for value, its_value in zip(one[0], other[0], strict=True)]
-        sizes = [*map(abs, one[0]), *map(abs, other[0]), CONTEXT.mpf(1)]
-        if not is_spanned(mine, [*its_own, difference], max(sizes)) or not is_spanned(its_own, mine, max(sizes)):
+        if one is None or other is None or not is_same_span(one, other):
             return False
         compared = True
     return compared
 
 
-def draw_sides(rng: random.Random, variables: Sequence[str], count: int) -> Iterator[list[dict[str, Numeric]]]:
+def is_same_span(one: Span, other: Span) -> bool:
+    """Return whether the slopes of each family span those of the other, and the difference of their bases."""
+    difference = [value - other_value for value, other_value in zip(one.base, other.base, strict=True)]
+    size = max(*map(abs, one.base), *map(abs, other.base), CONTEXT.mpf(1))
+    is_within = is_spanned(one.slopes, [*other.slopes, difference], size)
+    return is_within and is_spanned(other.slopes, one.slopes, size)
+
+
+def draw_sides(rng: random.Random, variables: Sequence[str], count: int) -> Iterator[list[Point]]:
     for side in SIDES:
         yield [{name: CONTEXT.mpf(rng.uniform(*side)) for name in variables} for _ in range(count)]
 
 
-def find_span(
-    values: Sequence[Value], names: Sequence[str], points: Sequence[dict[str, Numeric]]
-) -> tuple[Vector, list[Vector]] | None:
-    """Return the values without the constants and the values that each constant multiplies, or None if not linear."""
+def find_span(values: Values, names: Sequence[str], points: Sequence[Point]) -> Span | None:
+    """
+    Return the span of a family at some points, or None if it is not linear in its constants.
+
+    With a base b and slopes s, the values are b + c_1 s_1 + ... + c_n s_n. All constants at 0 give b, and one of them at 1
+    gives b + s_i. The values at c = (3, 5, 7) show whether the family is linear.
+    """
 
     def compute(*constants: int) -> Vector:
-        given = dict(zip(names, map(CONTEXT.mpf, constants), strict=True))
-        return [evaluate(value, {**point, **given}, only_real=True) for value in values for point in points]
+        point_of_constants = dict(zip(names, map(CONTEXT.mpf, constants), strict=True))
+        return [
+            evaluate(value, {**point, **point_of_constants}, only_real=True) for value in values for point in points
+        ]
 
     base = compute(*[0] * len(names))
     units = [compute(*[int(place == here) for here in range(len(names))]) for place in range(len(names))]
@@ -308,12 +384,13 @@ def find_span(
         expected = base[place] + sum(factor * slope[place] for factor, slope in zip(factors, slopes, strict=True))
         if abs(found - expected) > NO_DIFFERENCE * max(1, abs(found)):
             return None
-    return base, slopes
+    return Span(base, slopes)
 
 
 def is_spanned(vectors: Sequence[Vector], others: Sequence[Vector], size: Numeric) -> bool:
     """Return whether independent vectors span all the others, by elimination."""
-    rows, rest = [list(vector) for vector in vectors], [list(vector) for vector in others]
+    rows = [list(vector) for vector in vectors]
+    rest = [list(vector) for vector in others]
     for place, row in enumerate(rows):
         column = max(range(len(row)), key=lambda here: abs(row[here]))
         if abs(row[column]) <= NO_DIFFERENCE * size:

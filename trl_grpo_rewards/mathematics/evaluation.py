@@ -10,7 +10,7 @@ from typing import Any
 
 from mpmath.libmp import NoConvergence
 
-from .functions import COMPUTE, CONTEXT, MAX_LOG, Numeric, TooLarge, Undefined, call
+from .functions import COMPUTE, CONTEXT, MAX_LOG, Numeric, Point, TooLarge, Undefined, call_unknown
 from .values import (
     INFINITY,
     MINUS_INFINITY,
@@ -30,7 +30,7 @@ SAME = CONTEXT.mpf(10) ** -70  # largest relative difference of equal numbers; r
 NOTHING = CONTEXT.mpf(10) ** -85  # numbers smaller than this may be the rounding error of 0
 MAX_TERMS = 500
 CONSTANT_VALUES = {"\\pi": +CONTEXT.pi, "e": +CONTEXT.e, "i": CONTEXT.mpc(0, 1)}
-MAX_BITS = 50_000
+MAX_EXACT_BITS = 50_000
 MAX_OPERANDS = 500
 
 
@@ -39,7 +39,7 @@ def evaluate_exactly(value: Value) -> Fraction | None:
     """Return the rational number that an expression is by its form, or None if it is none or too large."""
     if isinstance(value, Number):
         return value.value
-    if not isinstance(value, Operation) or value.name not in EXACT or len(value.operands) > MAX_OPERANDS:
+    if not isinstance(value, Operation) or value.name not in EXACT_OPERATIONS or len(value.operands) > MAX_OPERANDS:
         return None
     operands: list[Fraction] = []
     for operand in value.operands:
@@ -49,7 +49,7 @@ def evaluate_exactly(value: Value) -> Fraction | None:
         operands.append(number)
     spend(1 + sum(map(count_bits, operands)) // BITS)
     try:
-        result = EXACT[value.name](*operands)
+        result = EXACT_OPERATIONS[value.name](*operands)
     except (ZeroDivisionError, OverflowError, TypeError, ValueError):
         return None
     spend(0 if result is None else count_bits(result) // BITS)
@@ -66,7 +66,7 @@ def exact_power(base: Fraction, exponent: Fraction) -> Fraction | None:
         roots = [round(part ** (1 / exponent.denominator)) for part in (base.numerator, base.denominator)]
         root = Fraction(*roots)
         return exact_power(root, Fraction(exponent.numerator)) if root**exponent.denominator == base else None
-    if exponent.denominator != 1 or abs(exponent) * size > MAX_BITS or (base == 0 and exponent <= 0):
+    if exponent.denominator != 1 or abs(exponent) * size > MAX_EXACT_BITS or (base == 0 and exponent <= 0):
         return None
     spend(int(abs(exponent) * size) // BITS)
     return base ** int(exponent)
@@ -89,38 +89,35 @@ def exact_binomial(above: Fraction, below: Fraction) -> Fraction | None:
 
 def exact_product(*factors: Fraction) -> Fraction | None:
     size = sum(map(count_bits, factors))
-    return math.prod(factors, start=Fraction(1)) if size < 4 * MAX_BITS else None
+    return math.prod(factors, start=Fraction(1)) if size < 4 * MAX_EXACT_BITS else None
 
 
 def exact_sum(*terms: Fraction) -> Fraction | None:
     size = sum(term.denominator.bit_length() for term in terms)
-    return sum(terms, start=Fraction(0)) if size < MAX_BITS else None
+    return sum(terms, start=Fraction(0)) if size < MAX_EXACT_BITS else None
 
 
 def exact_gcd(
     *numbers: Fraction, above: Callable[..., int] = math.gcd, below: Callable[..., int] = math.lcm
 ) -> Fraction:
-    return Fraction(above(*(one.numerator for one in numbers)), below(*(one.denominator for one in numbers)))
+    return Fraction(
+        above(*(number.numerator for number in numbers)), below(*(number.denominator for number in numbers))
+    )
 
 
-EXACT: dict[str, Callable[..., Fraction | None]] = {
+EXACT_OPERATIONS: dict[str, Callable[..., Fraction | None]] = {
     "+": exact_sum,
-    "-": lambda one, other=None: -one if other is None else one - other,
+    **{name: COMPUTE[name] for name in ("-", "/", "mixed", "abs", "max", "min")},
     "*": exact_product,
-    "/": lambda one, other: one / other,
     "^": exact_power,
-    "mixed": lambda one, other: one + other,
     "sqrt": exact_root,
     "factorial": exact_factorial,
     "binom": exact_binomial,
-    "abs": abs,
     "floor": lambda number: Fraction(math.floor(number)),
     "ceil": lambda number: Fraction(math.ceil(number)),
-    "mod": lambda one, other: one % other,
+    "mod": operator.mod,
     "gcd": exact_gcd,
     "lcm": functools.partial(exact_gcd, above=math.lcm, below=math.gcd),
-    "max": max,
-    "min": min,
 }
 
 
@@ -131,7 +128,7 @@ def guard(number: Numeric) -> Numeric:
     return number
 
 
-def evaluate(value: Value, point: dict[str, Numeric], only_real: bool = False) -> Numeric:
+def evaluate(value: Value, point: Point, only_real: bool = False) -> Numeric:
     """Return the value of an expression at a point. Raises [`Undefined`] if it has none, or none in the real numbers."""
     try:
         return evaluate_node(value, point, only_real)
@@ -145,7 +142,7 @@ def to_decimal(number: Fraction) -> Numeric:
     return whole if number.denominator == 1 else whole / number.denominator
 
 
-def evaluate_node(value: Value, point: dict[str, Numeric], only_real: bool) -> Numeric:
+def evaluate_node(value: Value, point: Point, only_real: bool) -> Numeric:
     spend_on(value)
     if type(value) is Number:
         return to_decimal(value.value)
@@ -153,54 +150,66 @@ def evaluate_node(value: Value, point: dict[str, Numeric], only_real: bool) -> N
         return point[value.name] if value.name in point else CONSTANT_VALUES[value.name]
     if not isinstance(value, Operation):
         raise Undefined
-    if value.name in ("floor", "ceil", "gcd", "lcm"):
-        exact = evaluate_exactly(value)
-        if exact is not None:
-            return to_decimal(exact)
-    if value.name in ("sum", "prod"):
-        return evaluate_series(value, point, only_real)
-    if value.name == "cross":
-        return cross(value, point, only_real)
+    special = COMPUTED_APART.get(value.name)
+    if special is not None and (number := special(value, point, only_real)) is not None:
+        return number
     operands = [evaluate_node(operand, point, only_real) for operand in value.operands]
     if isinstance(value, Call):
-        return call(value.name, operands)
-    if value.name == "+":
-        result = functools.reduce(operator.add, operands)
-    elif value.name == "*":
-        result = functools.reduce(operator.mul, operands)
-    elif value.name in COMPUTE:
-        result = COMPUTE[value.name](*operands)
+        return call_unknown(value.name, operands)
+    return compute_operation(value.name, operands, only_real)
+
+
+def compute_operation(name: str, operands: list[Numeric], only_real: bool) -> Numeric:
+    if name in ("+", "*"):
+        result = functools.reduce(operator.add if name == "+" else operator.mul, operands)
+    elif name in COMPUTE:
+        result = COMPUTE[name](*operands)
     else:
         raise Undefined
-    result = guard(result)
+    guard(result)
     if only_real and type(result) is not CONTEXT.mpf:
         raise Undefined
     return result
 
 
-def cross(value: Operation, point: dict[str, Numeric], only_real: bool) -> Numeric:
+def evaluate_rational(value: Operation, point: Point, only_real: bool) -> Numeric | None:
+    """Return the exact value of an operation that rounding errors could change much, or None if it has none."""
+    exact = evaluate_exactly(value)
+    return None if exact is None else to_decimal(exact)
+
+
+def cross(value: Operation, point: Point, only_real: bool) -> Numeric:
     """Return the product of two vectors as that of two vectors in a plane, which changes its sign with their order."""
-    second = {name: call(name, [number]) if len(name) > 1 else number for name, number in point.items()}
+    second = {name: call_unknown(name, [number]) if len(name) > 1 else number for name, number in point.items()}
     one, other = ([evaluate_node(side, at, only_real) for at in (point, second)] for side in value.operands)
     return one[0] * other[1] - one[1] * other[0]
 
 
-def evaluate_series(value: Operation, point: dict[str, Numeric], only_real: bool) -> Numeric:
+def evaluate_series(value: Operation, point: Point, only_real: bool) -> Numeric:
     index, low, high, body = value.operands
-    bounds = [evaluate_node(bound, point, only_real) for bound in (low, high)]
-    if not isinstance(index, Symbol) or any(
-        not isinstance(bound, CONTEXT.mpf) or bound != int(bound) for bound in bounds
-    ):
+    first, last = (evaluate_node(bound, point, only_real) for bound in (low, high))
+    if not isinstance(index, Symbol) or not is_whole(first) or not is_whole(last):
         raise Undefined
-    if bounds[1] - bounds[0] > MAX_TERMS:
+    if last - first > MAX_TERMS:
         raise TooLarge
-    spend(int(3 * (bounds[1] - bounds[0] + 1)) if bounds[1] >= bounds[0] else 1)
+    spend(int(3 * (last - first + 1)) if last >= first else 1)
     terms = [
-        evaluate_node(body, {**point, index.name: CONTEXT.mpf(k)}, only_real)
-        for k in range(int(bounds[0]), int(bounds[1]) + 1)
+        evaluate_node(body, {**point, index.name: CONTEXT.mpf(k)}, only_real) for k in range(int(first), int(last) + 1)
     ]
     join = operator.add if value.name == "sum" else operator.mul
     return guard(functools.reduce(join, terms, CONTEXT.mpf(value.name == "prod")))
+
+
+def is_whole(number: Numeric) -> bool:
+    return isinstance(number, CONTEXT.mpf) and number == int(number)
+
+
+# Operations that are not computed from their operands alone; None stands for those that are, after all.
+COMPUTED_APART: dict[str, Callable[[Operation, Point, bool], Numeric | None]] = {
+    **dict.fromkeys(("floor", "ceil", "gcd", "lcm"), evaluate_rational),
+    **dict.fromkeys(("sum", "prod"), evaluate_series),
+    "cross": cross,
+}
 
 
 def are_close(one: Numeric, other: Numeric, nothing: Any = NOTHING) -> bool:

@@ -1,6 +1,7 @@
 """The functions of one table: how each is written, and how it is computed with 96 digits."""
 
 import math
+import operator
 import random
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ CONTEXT = MPContext()
 CONTEXT.prec = 320  # precision of the evaluation, in bits
 MAX_LOG = 10.0**6  # largest logarithm of a number to the base 2. Larger numbers would take long to compute.
 Numeric = Any  # a real or complex number of mpmath, which has no types
+Point = dict[str, Numeric]  # the values of variables
 Compute = Callable[..., Numeric]
 
 
@@ -54,10 +56,9 @@ def zeta(number: Numeric) -> Numeric:
 
 def of_integers(function: Callable[..., int]) -> Compute:
     def compute(*numbers: Numeric) -> Numeric:
-        if any(
-            not isinstance(one, CONTEXT.mpf) or CONTEXT.mag(one) > CONTEXT.prec or one != int(one) for one in numbers
-        ):
-            raise Undefined
+        for number in numbers:
+            if not isinstance(number, CONTEXT.mpf) or CONTEXT.mag(number) > CONTEXT.prec or number != int(number):
+                raise Undefined
         return CONTEXT.mpf(function(*map(int, numbers)))
 
     return compute
@@ -82,7 +83,7 @@ def bounded(function: Compute) -> Compute:
     return compute
 
 
-def call(name: str, arguments: Sequence[Numeric]) -> Numeric:
+def call_unknown(name: str, arguments: Sequence[Numeric]) -> Numeric:
     """Return the value of an unknown function: a number that only depends on its name and its arguments."""
     key = " ".join([name, *(CONTEXT.nstr(argument, 20) for argument in arguments)])
     return CONTEXT.mpf(random.Random(key).uniform(0.5, 3.0))
@@ -124,7 +125,7 @@ FUNCTIONS = {  # functions that take what follows them as their argument
     "ln": Function(logarithm),
     "lg": Function(lambda number: logarithm(number, CONTEXT.mpf(10))),
     "exp": Function(bounded(CONTEXT.exp)),
-    "sgn": Function(lambda number: CONTEXT.sign(number), "sign", bare="signum"),
+    "sgn": Function(CONTEXT.sign, "sign", bare="signum"),
     "abs": Function(abs, bare="Abs"),
     "cis": Function(bounded(lambda number: CONTEXT.exp(CONTEXT.mpc(0, 1) * number))),
 }
@@ -141,18 +142,18 @@ BARE = {name: name for name in [*FUNCTIONS, *OPERATORS] if len(name) > 2 or name
 
 COMPUTE: dict[str, Compute] = {
     "-": lambda one, other=None: -one if other is None else one - other,
-    "/": lambda one, other: one / other,
-    "mixed": lambda one, other: one + other,
+    "/": operator.truediv,
+    "mixed": operator.add,
     "^": power,
-    "sqrt": lambda number: CONTEXT.sqrt(number),
+    "sqrt": CONTEXT.sqrt,
     "root": root,
     "factorial": factorial,
     "double factorial": double_factorial,
     "binom": binomial,
     "abs": abs,
     "norm": abs,
-    "floor": lambda number: CONTEXT.floor(number),
-    "ceil": lambda number: CONTEXT.ceil(number),
+    "floor": CONTEXT.floor,
+    "ceil": CONTEXT.ceil,
     "mod": lambda one, other: one - other * CONTEXT.floor(one / other),
     "gcd": of_integers(math.gcd),
     "lcm": of_integers(math.lcm),
@@ -162,6 +163,6 @@ COMPUTE: dict[str, Compute] = {
     "radians": lambda number: number * CONTEXT.pi / 180,
     "gamma": lambda number: factorial(number - 1),
     "zeta": zeta,
-    "conjugate": lambda number: CONTEXT.conj(number),
+    "conjugate": CONTEXT.conj,
     **{name: function.compute for name, function in FUNCTIONS.items()},
 }

@@ -94,25 +94,35 @@ def operation(sign: str, power: int, name: str = "") -> Infix:
     return Infix(power, expressions.read_infix(name or sign, power))
 
 
+# How strongly the signs of operations with two operands bind, and their names if they have others.
+BINARY_OPERATIONS = {
+    ARROW: ("\\leftrightarrow", "\\iff", "\\to"),
+    UNION: ("\\cup", "\\setminus"),
+    INTERSECTION: ("\\cap",),
+    OVER: ("\\choose", "\\over"),
+    MODULO: ("\\mod",),
+    SUM: ("+", "\\pm", "\\mp", "\\oplus"),
+    PRODUCT: ("*", "\\cdot", "\\bullet", "\\times", "\\otimes"),
+}
+OPERATION_NAMES = {
+    **{"\\choose": "binom", "\\over": "/", "\\mod": "mod", "\\pm": "pm", "\\mp": "mp"},
+    **dict.fromkeys(("\\cdot", "\\bullet"), "*"),
+}
+
 INFIXES: dict[str, tuple[Infix, ...]] = {
+    **{
+        sign: (operation(sign, power, OPERATION_NAMES.get(sign, "")),)
+        for power, signs in BINARY_OPERATIONS.items()
+        for sign in signs
+    },
     **dict.fromkeys((",", ";", "\\quad", "\\\\"), (CONDITION, SEPARATOR)),
     **dict.fromkeys(("and", "or"), (SEPARATOR, *UNITS)),
     **dict.fromkeys(relations.RELATION_SIGNS, (Infix(RELATION, relations.read_relation),)),
-    **{sign: (operation(sign, ARROW),) for sign in ("\\leftrightarrow", "\\iff", "\\to")},
     "\\lor": (SEPARATOR, operation("\\lor", OR)),
     "\\land": (SEPARATOR, operation("\\land", AND)),
-    **{sign: (operation(sign, UNION),) for sign in ("\\cup", "\\setminus")},
-    "\\cap": (operation("\\cap", INTERSECTION),),
     ":": (Infix(RATIO, notations.read_ratio),),
-    "\\choose": (operation("\\choose", OVER, "binom"),),
-    "\\over": (operation("\\over", OVER, "/"),),
-    "\\mod": (operation("\\mod", MODULO, "mod"),),
     "\\pmod": (Infix(UNIT, families.read_modulus),),
-    **{sign: (operation(sign, SUM, name),) for sign, name in (("+", "+"), ("\\pm", "pm"), ("\\mp", "mp"))},
     "-": (BESIDE, operation("-", SUM)),
-    "\\oplus": (operation("\\oplus", SUM),),
-    **{sign: (operation(sign, PRODUCT, name),) for sign, name in (("*", "*"), ("\\cdot", "*"), ("\\bullet", "*"))},
-    **{sign: (operation(sign, PRODUCT),) for sign in ("\\times", "\\otimes")},
     "/": (Infix(PRODUCT, expressions.read_infix("/", PRODUCT), expressions.divides), *UNITS),
     **dict.fromkeys(("!", "!!"), (Infix(POWER, expressions.read_factorial),)),
     "^": (Infix(POWER, expressions.read_power), *UNITS),
@@ -173,7 +183,7 @@ def has_unknown_command(tokens: list[Token]) -> bool:
     return any(token.kind == "command" and token.text not in KNOWN_COMMANDS for token in tokens)
 
 
-def read_value(text: str) -> Value | None:
+def read_uncached(text: str) -> Value | None:
     try:
         tokens = tokenize(text)
     except Unreadable:
@@ -215,8 +225,8 @@ def is_oversized(tokens: list[Token]) -> bool:
     return False
 
 
-read_cached = functools.lru_cache(maxsize=1 << 14)(read_value)
-read_long = functools.lru_cache(maxsize=16)(read_value)  # a verdict reads both of its texts several times
+read_cached = functools.lru_cache(maxsize=1 << 14)(read_uncached)
+read_long = functools.lru_cache(maxsize=16)(read_uncached)  # a verdict reads both of its texts several times
 
 
 def read_answer(reader: Reader) -> Value:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from .equivalence import are_same_up_to_constants
-from .values import Number, Value
+from .values import Number, Value, Values
 from .work import COST_OF_COMPARISONS, spend
 
 
@@ -43,7 +43,9 @@ class Same:
     """Compares values, and for the kinds their parts, whose constants are not renamed in one part alone."""
 
     def __init__(self, kinds: Sequence[Kind], rules: AnswerRules, is_part: bool = False) -> None:
-        self.kinds, self.rules, self.is_part = kinds, rules, is_part
+        self.kinds = kinds
+        self.rules = rules
+        self.is_part = is_part
 
     def __call__(self, gold: Value, answer: Value) -> bool | None:
         if gold == answer:
@@ -58,31 +60,39 @@ class Same:
                     return verdict
         return False
 
-    def in_order(self, golds: Sequence[Value], answers: Sequence[Value]) -> bool | None:
+    def in_order(self, golds: Values, answers: Values) -> bool | None:
         if len(golds) != len(answers):
             return False
         same = self.of_parts()
         verdict = conjoin([same(one, other) for one, other in zip(golds, answers, strict=True)])
         return verdict or (not self.is_part and are_same_up_to_constants(golds, answers)) or verdict
 
-    def in_any_order(self, golds: Sequence[Value], answers: Sequence[Value]) -> bool | None:
+    def in_any_order(self, golds: Values, answers: Values) -> bool | None:
         if len(golds) != len(answers):
             return False
         if len(golds) > MAX_ITEMS:
             return Counter(golds) == Counter(answers)
+        return self.is_renamed(golds, answers) or self.pair_up(golds, answers)
+
+    def is_renamed(self, golds: Values, answers: Values) -> bool:
+        """Return whether answers in some order are the same as golds up to constants. Only three may be reordered."""
         orders = itertools.permutations(answers) if not self.is_part and len(golds) < 4 else ()
-        if any(are_same_up_to_constants(golds, order) for order in orders):
-            return True
-        left, is_unknown, same = list(answers), False, self.of_parts()
+        return any(are_same_up_to_constants(golds, order) for order in orders)
+
+    def pair_up(self, golds: Values, answers: Values) -> bool | None:
+        """Return whether each gold value has an answer of its own, or None if that is not known of some."""
+        same = self.of_parts()
+        left = list(answers)
+        is_known = True
         for gold in golds:
             verdicts = [same(gold, answer) for answer in left]
             if True in verdicts:
                 left.pop(verdicts.index(True))
             elif None in verdicts:
-                is_unknown = True
+                is_known = False
             else:
                 return False
-        return None if is_unknown else True
+        return is_known or None
 
     def with_units(self) -> "Same":
         return Same(self.kinds, replace(self.rules, units="must_match"), self.is_part)

@@ -41,7 +41,8 @@ class Reader:
     """The tokens of a text, the partner of each bracket, and the place and the end of what is being read."""
 
     def __init__(self, tokens: list[Token], grammar: Grammar) -> None:
-        self.tokens, self.grammar = tokens, grammar
+        self.tokens = tokens
+        self.grammar = grammar
         self.match: list[int] = []
         self.start = self.place = self.depth = self.bars = 0
         self.end = len(tokens)
@@ -52,35 +53,40 @@ class Reader:
         """Give open intervals such as `]2, 5[` round brackets."""
         opened: list[str] = []
         for place, token in enumerate(self.tokens):
-            after = self.tokens[place + 1].text if place + 1 < len(self.tokens) else ""
-            if token.text == "]" and (not opened or opened[-1] not in ("[", "(")):
-                self.tokens[place] = Token("open", "(")
-                opened.append("[")
-            elif token.text == "[" and opened[-1:] == ["["] and after in AFTER_INTERVALS:
-                self.tokens[place] = Token("close", ")")
+            turned = self.turn(place, opened[-1] if opened else "")
+            if turned is not None:
+                self.tokens[place] = turned
+            kind = (turned or token).kind
+            if kind == "open":
+                opened.append(token.text if turned is None else "[")
+            elif kind == "close" and opened:
                 opened.pop()
-            elif token.kind == "open":
-                opened.append(token.text)
-            elif token.kind == "close" and opened:
-                opened.pop()
+
+    def turn(self, place: int, outer: str) -> Token | None:
+        """Return the round bracket that a square one stands for, inside of an outer bracket, or None."""
+        text = self.tokens[place].text
+        if text == "]":
+            return None if outer in ("[", "(") else Token("open", "(")
+        after = self.tokens[place + 1].text if place + 1 < len(self.tokens) else ""
+        return Token("close", ")") if text == outer == "[" and after in AFTER_INTERVALS else None
 
     def match_brackets(self) -> None:
         """Find the partner of each bracket. Raises [`Unreadable`] if one is missing."""
-        self.match, opened = [-1] * len(self.tokens), []
+        self.match = [-1] * len(self.tokens)
+        opened: list[int] = []
         for place, token in enumerate(self.tokens):
             if token.kind == "open":
                 opened.append(place)
             elif token.kind == "close":
-                start = opened.pop() if opened else -1
-                opening = self.tokens[start].text
-                closers = BRACKETS.get(opening, {opening}) | ({"."} if opening == "\\{" else set())  # by \\right.
-                if start < 0 or token.text not in closers:
+                if not opened or not is_closed_by(self.tokens[opened[-1]].text, token.text):
                     raise Unreadable("unmatched brackets")
-                self.match[start], self.match[place] = place, start
+                start = opened.pop()
+                self.match[start] = place
+                self.match[place] = start
         if opened:
             raise Unreadable("unmatched brackets")
         loosest = self.grammar.loosest
-        self.loosest = [loosest.get(one.text, loosest.get(f"<{one.kind}>", POWER)) for one in self.tokens]
+        self.loosest = [loosest.get(token.text, loosest.get(f"<{token.kind}>", POWER)) for token in self.tokens]
 
     # what is at a place
 
@@ -114,10 +120,11 @@ class Reader:
 
     def find_infixes(self, place: int, lowest: int = LIST, highest: int = POWER) -> Iterator[Infix]:
         """Yield what the token at a place may do after a value, if it binds as strongly as this."""
-        token, infixes = self.tokens[place], self.grammar.infixes
-        for one in infixes[token.text] if token.text in infixes else infixes.get(f"<{token.kind}>", ()):
-            if lowest <= one.power <= highest and (one.applies is None or one.applies(self, place)):
-                yield one
+        token = self.tokens[place]
+        infixes = self.grammar.infixes
+        for infix in infixes[token.text] if token.text in infixes else infixes.get(f"<{token.kind}>", ()):
+            if lowest <= infix.power <= highest and (infix.applies is None or infix.applies(self, place)):
+                yield infix
 
     def has_relation(self) -> bool:
         places = self.outermost(self.start, self.end)
@@ -125,10 +132,10 @@ class Reader:
 
     def find_end(self, power: int) -> int:
         """Return the place of the next token that binds no more strongly than this, or the end."""
-        place, tokens, loosest = self.place, self.tokens, self.loosest
+        place = self.place
         while place < self.end:
-            opens = tokens[place].kind == "open"
-            if loosest[place] <= power and not (opens and place == self.place):
+            opens = self.tokens[place].kind == "open"
+            if self.loosest[place] <= power and not (opens and place == self.place):
                 if any(self.find_infixes(place, highest=power)):
                     return place
             place = max(place, self.match[place] if opens else 0) + 1
@@ -143,11 +150,13 @@ class Reader:
 
     def within(self, start: int, end: int, read: Read) -> Value:
         """Return what is read in a range, which must be read to its end."""
-        saved, self.place, self.end = self.end, start, end
+        outer_end = self.end
+        self.place = start
+        self.end = end
         value = read(self)
         if self.place != end:
             raise Unreadable("a value that goes on")
-        self.end = saved
+        self.end = outer_end
         return value
 
     def attempt(self, read: "Callable[[Reader], Value | None]") -> Value | None:
@@ -177,7 +186,8 @@ class Reader:
         self.go_deeper()
         saved = self.start, self.place, self.end, self.bars
         self.start, self.end = self.trim(start, end)
-        self.place, self.bars = self.start, 0
+        self.place = self.start
+        self.bars = 0
         first = self.peek()
         if first is not None and first.kind == "number" and self.end == self.start + 1:
             value: Value | None = parse_number(first.text)  # as most are
@@ -192,7 +202,8 @@ class Reader:
 
     def prefix(self) -> Value:
         """Return the value that starts here, without what follows it."""
-        token, prefixes = self.peek(), self.grammar.prefixes
+        token = self.peek()
+        prefixes = self.grammar.prefixes
         if token is not None and token.kind == "open":
             return self.group()
         read = None if token is None else prefixes.get(token.text) or prefixes.get(f"<{token.kind}>")
@@ -215,7 +226,7 @@ class Reader:
         nested = 0
         while self.place < self.end:
             strong = self.find_infixes(self.place, lowest)
-            extended = next((found for one in strong if (found := one.build(self, value)) is not None), None)
+            extended = next((found for infix in strong if (found := infix.build(self, value)) is not None), None)
             if extended is None:
                 break
             nested += isinstance(extended, Operation) and value in extended.operands[:1]
@@ -227,7 +238,9 @@ class Reader:
     def group(self) -> Value:
         """Return the value in the brackets that start here."""
         self.go_deeper()
-        token, closing, saved = self.tokens[self.place], self.match[self.place], (self.end, self.bars)
+        token = self.tokens[self.place]
+        closing = self.match[self.place]
+        saved = self.end, self.bars
         self.bars = 0
         default = self.grammar.prefixes["<bracket>" if token.text in BRACKETS else "<open>"]
         value = self.grammar.prefixes.get(token.text, default)(self)
@@ -240,14 +253,22 @@ class Reader:
         token = self.peek()
         if token is None:
             raise Unreadable("a group is missing")
-        start, end = self.place, self.place + 1
-        if token.text == "{":
-            start, end = self.place + 1, self.match[self.place]
-        self.place = end + (token.text == "{")
-        return self.texts(start, end)
+        start = self.place
+        if token.text != "{":
+            self.place = start + 1
+            return [token.text]
+        end = self.match[start]
+        self.place = end + 1
+        return self.texts(start + 1, end)
 
     def argument(self, whole_numbers: bool = False) -> Value:
-        r"""Return a group or one token: one digit as in `\frac12`, or a whole number as in `2^10`."""
+        r"""
+        Return the argument of a command or an exponent: a group, or one token.
+
+        As in TeX, a token is one digit, so `\frac12` has two arguments. With `whole_numbers`, it is the whole number, as
+        people mean in `2^10`. A letter before a number stands alone: elsewhere, `n2` is `n_2`, but `\frac n2` has two
+        arguments.
+        """
         token = self.peek()
         if token is None:
             raise Unreadable("an argument is missing")
@@ -260,6 +281,11 @@ class Reader:
             self.place += 1
             return Symbol(token.text)
         return self.prefix()
+
+
+def is_closed_by(opening: str, closing: str) -> bool:
+    r"""Whether one bracket closes another one. `\right.` closes an open brace, and an environment ends with its name."""
+    return closing in BRACKETS.get(opening, (opening,)) or (opening == "\\{" and closing == ".")
 
 
 def parse_number(text: str) -> Number:

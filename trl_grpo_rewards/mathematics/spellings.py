@@ -13,24 +13,26 @@ def read_spellings(table: str) -> dict[str, str]:
     return {other: first for first, *others in map(str.split, entries) for other in others}
 
 
-TABLES: dict[str, Any] = tomllib.loads(Path(__file__).with_name("spellings.toml").read_text(encoding="utf-8"))
-GREEK: list[str] = TABLES["greek"].split()
-LETTERS = dict(zip("αβγδεζηθικλμνξοπρστυφχψω", GREEK, strict=True))
-SIGNS = {
-    **read_spellings(TABLES["signs"]),
+SPELLING_TABLES: dict[str, Any] = tomllib.loads(Path(__file__).with_name("spellings.toml").read_text(encoding="utf-8"))
+GREEK: list[str] = SPELLING_TABLES["greek"].split()
+GREEK_LETTERS = dict(zip("αβγδεζηθικλμνξοπρστυφχψω", GREEK, strict=True))
+SIGN_COMMANDS = {
+    **read_spellings(SPELLING_TABLES["signs"]),
     **{"℃": "^\\circ C", "℉": "^\\circ F", "或": " or ", "和": " and "},
-    **{letter: f"\\{name} " for letter, name in [*LETTERS.items(), ("ς", "sigma")]},
-    **{letter.upper(): f"\\{name.capitalize()} " for letter, name in LETTERS.items()},
+    **{letter: f"\\{name} " for letter, name in [*GREEK_LETTERS.items(), ("ς", "sigma")]},
+    **{letter.upper(): f"\\{name.capitalize()} " for letter, name in GREEK_LETTERS.items()},
     **dict.fromkeys("\u200b\u2060\ufeff\u200e\u200f", ""),
 }
+SUPERSCRIPT = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ]+")
 SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ", "0123456789-+n")
+SUBSCRIPT = re.compile("[₀₁₂₃₄₅₆₇₈₉]+")
 SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
-SYNONYMS = read_spellings(TABLES["commands"])
-FONTS = {command: font for font, commands in TABLES["fonts"].items() for command in commands.split()}
-DROPPED, WITHOUT_CONTENT = ({*TABLES[name].split()} for name in ("dropped", "without_content"))
+SYNONYMS = read_spellings(SPELLING_TABLES["commands"])
+FONTS = {command: font for font, commands in SPELLING_TABLES["fonts"].items() for command in commands.split()}
+DROPPED, WITHOUT_CONTENT = ({*SPELLING_TABLES[name].split()} for name in ("dropped", "without_content"))
 SEPARATORS = {*r"\qquad \hspace \newline".split()}
 
-WHOLE = {  # parts of patterns: with or without braces, what may stand alone, and what only in them
+PATTERN_PARTS = {  # parts of patterns: with or without braces, what may stand alone, and what only in them
     name: rf"(?:({one})|\{{({one}|{several})\}})"
     for name, one, several in (
         ("<INDEX>", r"\w", r"\w{2,4}"),
@@ -38,7 +40,10 @@ WHOLE = {  # parts of patterns: with or without braces, what may stand alone, an
         ("<DIGITS>", r"\d", r"\d{2,4}"),
     )
 }
-REWRITTEN = {re.sub("<[A-Z]+>", lambda part: WHOLE[part[0]], one): plain for one, plain in TABLES["patterns"]}
+REWRITTEN = {
+    re.sub("<[A-Z]+>", lambda part: PATTERN_PARTS[part[0]], pattern): plain
+    for pattern, plain in SPELLING_TABLES["patterns"]
+}
 IS_REWRITTEN = re.compile("|".join(REWRITTEN))
 PREFIXED = {"x": 16, "o": 8, "b": 2}  # bases of numbers as programs write them: `0xA3`
 
@@ -46,22 +51,28 @@ PREFIXED = {"x": 16, "o": 8, "b": 2}  # bases of numbers as programs write them:
 def normalize_signs(text: str) -> str:
     """Return a text with LaTeX in place of Unicode signs and without math delimiters."""
     if not text.isascii():
-        text = re.sub("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ]+", lambda found: f"^{{{found[0].translate(SUPERSCRIPTS)}}}", text)
-        text = re.sub("[₀₁₂₃₄₅₆₇₈₉]+", lambda found: f"_{{{found[0].translate(SUBSCRIPTS)}}}", text)
-        text = "".join(one if one <= "\x7f" else widen(one) for one in text)
+        text = SUPERSCRIPT.sub(lambda found: f"^{{{found[0].translate(SUPERSCRIPTS)}}}", text)
+        text = SUBSCRIPT.sub(lambda found: f"_{{{found[0].translate(SUBSCRIPTS)}}}", text)
+        text = "".join(sign if sign <= "\x7f" else widen(sign) for sign in text)
     if IS_REWRITTEN.search(text):
         for pattern, plain in REWRITTEN.items():
             text = re.sub(pattern, plain, text)
     if "\\\\" in text and "&" not in text and "\\begin" not in text:
         text = re.sub(r"\\\\(?=[A-Za-z({\[])", r"\\", text)  # escaped once too often
     if "$" in text:
-        text = re.sub(r"\bUS ?(?=\\?\$)", "", text)
-        parts = re.split(r"(?<!\\)\$+", text)
-        if len(parts) % 2:
-            text = " ".join(part if number % 2 else set_upright(part) for number, part in enumerate(parts))
+        text = drop_dollars(text)
     return re.sub(
         r"(?<![\w.])0([xob])([\dA-Fa-f]+)(?!\w)", lambda found: f"{found[2].upper()}_{{{PREFIXED[found[1]]}}}", text
     )
+
+
+def drop_dollars(text: str) -> str:
+    """Return a text without the dollars around mathematics. Others are a currency."""
+    text = re.sub(r"\bUS ?(?=\\?\$)", "", text)
+    parts = re.split(r"(?<!\\)\$+", text)
+    if len(parts) % 2 == 0:
+        return text
+    return " ".join(part if number % 2 else set_upright(part) for number, part in enumerate(parts))
 
 
 def set_upright(text: str) -> str:
@@ -74,11 +85,11 @@ def widen(letter: str) -> str:
     """Return a sign as LaTeX, and a full-width, bold or otherwise styled letter as the usual letter."""
     if "①" <= letter <= "⑳":
         return letter
-    plain = letter if letter in SIGNS else unicodedata.normalize("NFKC", letter)
+    plain = letter if letter in SIGN_COMMANDS else unicodedata.normalize("NFKC", letter)
     if "⁄" in plain[1:]:  # ⅜
         above, _, below = plain.partition("⁄")
         return f"\\frac{{{above}}}{{{below}}}"
-    plain = SIGNS.get(plain, plain if len(plain) == 1 else letter)
+    plain = SIGN_COMMANDS.get(plain, plain if len(plain) == 1 else letter)
     return f"{plain} " if plain.startswith(("\\", "^\\")) else plain
 
 

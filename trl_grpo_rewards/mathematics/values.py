@@ -13,6 +13,9 @@ class Value:
     __match_args__: ClassVar[tuple[str, ...]]  # the names of the fields
 
 
+Values = Sequence[Value]
+
+
 @dataclass(frozen=True, slots=True)
 class Number(Value):
     """An exact number."""
@@ -77,8 +80,8 @@ def flatten(found: Any) -> Iterator[Value]:
     if isinstance(found, Value):
         yield found
     elif isinstance(found, tuple):
-        for one in found:
-            yield from flatten(one)
+        for part in found:
+            yield from flatten(part)
 
 
 def change_parts(value: Value, change: Callable[[Value], Value]) -> Value:

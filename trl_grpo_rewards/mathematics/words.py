@@ -8,17 +8,19 @@ from pathlib import Path
 from typing import Any
 
 
-TABLES: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
+WORD_TABLES: dict[str, dict[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("words.toml").read_text(encoding="utf-8")
+)
 NUMBERS, SCALES, FRACTIONS = (
-    {word: int(number) for number, words in TABLES[name].items() for word in words.split()}
+    {word: int(number) for number, words in WORD_TABLES[name].items() for word in words.split()}
     for name in ("numbers", "scales", "fractions")
 )
-FOREIGN, SUBJECTS, SHORT_WORDS, GENERIC_NOUNS = ({*words.split()} for words in TABLES["lists"].values())
+FOREIGN, SUBJECTS, SHORT_WORDS, GENERIC_NOUNS = ({*words.split()} for words in WORD_TABLES["lists"].values())
 
 ROLES_OF: dict[str, set[str]] = {
-    word: {"numeral"} for word in (*NUMBERS, *FRACTIONS, *(f"{one}s" for one in FRACTIONS))
+    word: {"numeral"} for word in (*NUMBERS, *FRACTIONS, *(f"{word}s" for word in FRACTIONS))
 }
-for role, words in TABLES["roles"].items():
+for role, words in WORD_TABLES["roles"].items():
     for word in words.split():
         ROLES_OF.setdefault(word, set()).add(role)
 
@@ -31,10 +33,10 @@ FOREIGN_PARTS = re.compile(  # parts of words that do so where words are written
 )
 CJK_LABEL = re.compile(r"(?:[^不非没无未]*(?:是|为|等于|得|选|约|共|即)|答案|答|解|所以|因此|则|故)$")
 
-STATES: dict[tuple[str, ...], tuple[str, ...]] = {
-    tuple(said.split()): tuple(usual.split()) for usual, variants in TABLES["states"].items() for said in variants
+USUAL_STATES: dict[tuple[str, ...], tuple[str, ...]] = {
+    tuple(said.split()): tuple(usual.split()) for usual, variants in WORD_TABLES["states"].items() for said in variants
 }
-SHORT_WORDS |= {word for word in (*ROLES_OF, *(word for said in STATES for word in said)) if len(word) == 3}
+SHORT_WORDS |= {word for word in (*ROLES_OF, *(word for said in USUAL_STATES for word in said)) if len(word) == 3}
 ARTICLES = {"a", "an", "the"}
 NO_NOUNS = ARTICLES | {*"is are was and or plus minus wins has only".split()}  # words before which an `A` is a name
 
@@ -55,34 +57,49 @@ def is_label(word: str) -> bool:
 
 def find_number_word(words: Sequence[str]) -> Fraction | None:
     """Return the number that words such as `twenty` and `one`, `three` and `quarters`, or `三十` are, or None."""
-    if (text := "".join(words)) > "\u2e7f":
-        whole, _, part = text.rpartition("分之")  # 百分之三十
-        if whole:
-            numbers = find_number_word(part), find_number_word(whole)
-            return numbers[0] / numbers[1] if numbers[0] is not None and numbers[1] else None
-        words = text
-    below = FRACTIONS.get(words[-1], FRACTIONS.get(words[-1].removesuffix("s"))) if len(words) > 1 else None
-    if below is not None:
-        above = find_number_word(words[:-1])
-        is_one = above == 1
-        return above / below if above is not None and is_one != words[-1].endswith("s") else None
+    text = "".join(words)
+    if text <= "\u2e7f":
+        return find_fraction(words)
+    below, _, above = text.rpartition("分之")  # 百分之三十
+    if not below:
+        return find_fraction(text)
+    part, whole = map(find_number_word, (above, below))
+    return part / whole if part is not None and whole else None
+
+
+def find_fraction(words: Sequence[str]) -> Fraction | None:
+    """Return the number of words of which the last one may divide it: `three quarters`, but not `three quarter`."""
+    last = words[-1] if len(words) > 1 else ""
+    whole = FRACTIONS.get(last, FRACTIONS.get(last.removesuffix("s")))
+    if whole is None:
+        return add_up(words)
+    part = find_number_word(words[:-1])
+    return None if part is None or (part == 1) == last.endswith("s") else part / whole
+
+
+def add_up(words: Sequence[str]) -> Fraction | None:
     total = 0
     for word in words:
         if word in NUMBERS:
             total += NUMBERS[word]
         elif word in SCALES and (total or word > "\u2e7f"):
-            last = total if SCALES[word] % 10 else total % SCALES[word]  # one thousand two hundred
-            total += (last or 1) * SCALES[word] - last
+            total = multiply_end(total, SCALES[word])
         else:
             return None
     return Fraction(total) if words else None
 
 
+def multiply_end(total: int, scale: int) -> int:
+    """Multiply what is smaller than a scale, or 1 if nothing is: `one thousand two` goes on with `hundred`."""
+    end = total if scale % 10 else total % scale
+    return total - end + (end or 1) * scale
+
+
 def normalize_words(words: Sequence[str]) -> tuple[str, ...]:
     """Return words without articles and plurals. Whether something exists or converges is said in one way."""
     rest = tuple(singularize(word) for word in words if word not in SUBJECTS)
-    if rest in STATES:
-        return STATES[rest]
+    if rest in USUAL_STATES:
+        return USUAL_STATES[rest]
     folded = [word.casefold() for word in words]
     return tuple(
         singularize(word)

@@ -28,8 +28,8 @@ def estimate_work(value: Value) -> float:
     """Return the work of evaluating the expressions in a value once, or infinity if it contains a series."""
     if isinstance(value, Operation) and value.name in SERIES:
         return math.inf
-    own = COSTS.get(value.name, COST_OF_FUNCTIONS) if isinstance(value, Operation) else 1
-    return own + sum(map(estimate_work, list_parts(value)))
+    cost = COSTS.get(value.name, COST_OF_FUNCTIONS) if isinstance(value, Operation) else 1
+    return cost + sum(map(estimate_work, list_parts(value)))
 
 
 @contextmanager

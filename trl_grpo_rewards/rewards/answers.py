@@ -1,23 +1,22 @@
 """Rewards for the right answer."""
 
-from collections.abc import Callable
+from collections import defaultdict
 from itertools import zip_longest
 from typing import Annotated, Any, Literal, TypeAlias
 
 from annotated_types import Ge
 
-from ..constraints.splitting import see
 from ..mathematics.matching import AnswerRules
 from ..mathematics.tokens import spell
 from ..options import requires
 from ..registry import reward
-from ..scores import Score
-from ..texts import completion_text, prompt_text, strip_reasoning
+from ..scores import LogMetric, Score
+from ..texts import completion_text, prompt_text, see, strip_reasoning
 from ..traits import Form
 from ..verify.own_words import find_own_words
 from ..verify.solutions import choose_best, list_solutions, read_gold, read_object, read_objects, read_solutions
-from ..verify.statements import MARKS, find_boxed_answer, find_stated_answer, strip_marks
-from ..verify.verification import find_letter, is_restated, verify_pairs
+from ..verify.statements import OUTER_MARKS, find_boxed_answer, find_stated_answer, strip_outer_marks
+from ..verify.verification import Verification, find_letter, is_restated, verify_pairs
 
 
 __all__ = ["answer", "boxed", "choice", "exact", "json_fields"]
@@ -29,7 +28,7 @@ Tolerance: TypeAlias = Annotated[float, Ge(0)] | None
 def boxed(
     completions: list[Any],
     solution: list[Any],
-    log_metric: Callable[[str, float], None],
+    log_metric: LogMetric,
     prompts: list[Any] | None = None,
     *,
     partial: float = 0.0,
@@ -96,7 +95,7 @@ def boxed(
 def answer(
     completions: list[Any],
     solution: list[Any],
-    log_metric: Callable[[str, float], None],
+    log_metric: LogMetric,
     prompts: list[Any] | None = None,
     *,
     partial: float = 0.0,
@@ -138,24 +137,41 @@ def verify_accepted(
     answers: list[str | None],
     solution: list[Any],
     prompts: list[Any] | None,
-    log_metric: Callable[[str, float], None],
+    log_metric: LogMetric,
     partial: float,
     rules: AnswerRules,
 ) -> list[Score]:
     """Return the scores of answers, each by the best of its accepted solutions."""
-    accepted = [list_solutions(value) for value in solution]
-    pairs = [(row, read_gold(one)) for row, solutions in enumerate(accepted) for one in solutions]
+    pairs = [(row, read_gold(gold)) for row, value in enumerate(solution) for gold in list_solutions(value)]
     verifications = verify_pairs([(gold, answers[row]) for row, gold in pairs], rules)
-    scores: list[list[Score]] = [[] for _ in answers]
+    questions = prompts if rules.evaluated else None
+    scores: defaultdict[int, list[Score]] = defaultdict(list)
     for (row, gold), (equal, _, _) in zip(pairs, verifications, strict=True):
-        answer = answers[row]
-        if equal and gold and answer and rules.evaluated and prompts and spell(gold) != spell(answer):
-            equal = not is_restated(answer, prompt_text(prompts[row]))
-        scores[row].append(None if equal is None else 1.0 if equal else 0.0 if answer is None else partial)
-    log_metric("timeouts", sum(one.fault == "timeout" for one in verifications))
-    log_metric("unreadable_gold", sum(one.fault == "gold" for one in verifications))
-    log_metric("second_opinions", sum(one.asked for one in verifications))
-    return [choose_best(each) for each in scores]
+        if equal and questions and is_copied(answers[row], gold, questions[row]):
+            equal = False
+        scores[row].append(1.0 if equal else pay_unequal(equal, answers[row], partial))
+    log_verifications(verifications, log_metric)
+    return [choose_best(scores[row]) for row in range(len(answers))]
+
+
+def log_verifications(verifications: list[Verification], log_metric: LogMetric) -> None:
+    faults = [verification.fault for verification in verifications]
+    log_metric("timeouts", faults.count("timeout"))
+    log_metric("unreadable_gold", faults.count("gold"))
+    log_metric("second_opinions", sum(verification.asked for verification in verifications))
+
+
+def is_copied(answer: str | None, gold: str | None, prompt: Any) -> bool:
+    """Return whether an answer that is written unlike the solution is copied from the prompt."""
+    if not answer or not gold or spell(gold) == spell(answer):
+        return False
+    return is_restated(answer, prompt_text(prompt))
+
+
+def pay_unequal(equal: bool | None, answer: str | None, partial: float) -> Score:
+    if equal is None:
+        return None
+    return 0.0 if answer is None else partial
 
 
 @reward(outcome=True)
@@ -191,7 +207,7 @@ def exact(completion: str, solution: Any, *, case: bool = False) -> Score:
 def spell_barely(text: str) -> str:
     """Return a text in one spelling, without the marks around it."""
     spelled = spell(see(text).replace("\\&", "&"))
-    return strip_marks(spelled.strip(MARKS)).strip(MARKS) or spelled
+    return strip_outer_marks(spelled.strip(OUTER_MARKS)).strip(OUTER_MARKS) or spelled
 
 
 @reward(
@@ -228,26 +244,32 @@ def choice(completion: str, solution: Any, *, letters: str = "ABCDE") -> Score:
     """
     stated = find_stated_answer(find_own_words(completion))
     given = None if stated is None else find_letter(stated, letters)
-    golds = [find_letter(str(one), letters) for one in list_solutions(solution)]
+    golds = [find_letter(str(value), letters) for value in list_solutions(solution)]
     return choose_best([None if gold is None else float(given == gold) for gold in golds])
 
 
-MISSING = object()
+MISSING_FIELD = object()
 VALID = 0.1  # what `json_fields(partial=True)` pays for an object without a right field
 
 
-def share_right(gold: Any, given: Any, absent: Any = MISSING) -> float:
+def share_right(gold: Any, given: Any, absent: Any = MISSING_FIELD) -> float:
     """Return the share of a value that is right. Each field of an object and each item of a list has an equal part in it."""
-    if isinstance(gold, dict) and isinstance(given, dict):
-        pairs = [(gold.get(name, absent), given.get(name, absent)) for name in {**gold, **given}]
-        pairs = [pair for pair in pairs if any(one is not absent for one in pair)]
-    elif isinstance(gold, list) and isinstance(given, list):
-        pairs = [*zip_longest(gold, given, fillvalue=MISSING)]
-    elif isinstance(gold, str) and isinstance(given, str):
+    if isinstance(gold, str) and isinstance(given, str):
         return float(spell_barely(gold).casefold() == spell_barely(given).casefold())
-    else:
+    pairs = pair_parts(gold, given, absent)
+    if pairs is None:
         return float(isinstance(gold, bool) == isinstance(given, bool) and gold == given)
     return sum(share_right(*pair, absent) for pair in pairs) / len(pairs) if pairs else 1.0
+
+
+def pair_parts(gold: Any, given: Any, absent: Any) -> list[tuple[Any, Any]] | None:
+    """Return the fields of two objects or the items of two lists side by side, or None of any other values."""
+    if isinstance(gold, dict) and isinstance(given, dict):
+        pairs = [(gold.get(name, absent), given.get(name, absent)) for name in {**gold, **given}]
+        return [pair for pair in pairs if pair != (absent, absent)]
+    if isinstance(gold, list) and isinstance(given, list):
+        return [*zip_longest(gold, given, fillvalue=MISSING_FIELD)]
+    return None
 
 
 @reward(outcome=True, form=lambda: Form(answer="{}", bare=True), reads={"solution": read_objects})
@@ -281,12 +303,14 @@ def json_fields(completion: str, solution: Any, *, partial: bool = False) -> Sco
     ```
     """
     given = read_object(completion) or read_object(strip_reasoning(completion))  # a text in it may have such marks
-    scores: list[Score] = []
-    for one in list_solutions(solution):
-        gold = read_object(one)
-        if gold is None or given is None:
-            scores.append(None if gold is None else 0.0)
-            continue
-        share = share_right(gold, given, absent=MISSING if isinstance(one, str) else None)
-        scores.append(VALID + (1 - VALID) * share if partial else float(share == 1))
-    return choose_best(scores)
+    return choose_best([score_object(given, value, partial) for value in list_solutions(solution)])
+
+
+def score_object(given: dict[str, Any] | None, solution: Any, partial: bool) -> Score:
+    gold = read_object(solution)
+    if gold is None:
+        return None
+    if given is None:
+        return 0.0
+    share = share_right(gold, given, absent=MISSING_FIELD if isinstance(solution, str) else None)
+    return VALID + (1 - VALID) * share if partial else float(share == 1)

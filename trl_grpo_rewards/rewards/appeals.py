@@ -13,7 +13,7 @@ from ..registry import combinator
 from ..scores import Score
 from ..texts import completion_text, strip_reasoning
 from ..verify.solutions import is_numeric, list_solutions, read_gold, strip_label
-from ..verify.statements import BOX, find_stated_answer, read_content
+from ..verify.statements import BOX, find_stated_answer, read_box
 
 
 __all__ = ["appeal"]
@@ -67,32 +67,54 @@ async def appeal(
     ```
     """
     scores = await reward.score(batch)
-    rules = [one for one in find_functions(reward) if not one.children]  # others, such as routes, read no solutions
-    columns = sorted({column for one in rules for column in one.own_columns} & {*batch.columns})
-    fates = [None if score is None or (refused and score <= 0) else "" for score in scores]
-    for row, score in enumerate(scores):
-        if score is not None and fates[row] is None:
-            solutions = [one for column in columns for one in list_solutions(batch.columns[column][row])]
-            fates[row] = "plain numbers" if is_between_numbers(batch.columns["completions"][row], solutions) else None
-    waiting = sorted((row for row, fate in enumerate(fates) if fate is None), key=lambda row: scores[row] is not None)
+    fates = find_fates(batch, reward, scores, refused)
+    waiting = [row for row, fate in enumerate(fates) if fate == "over budget"]
+    waiting.sort(key=lambda row: scores[row] is not None)
     asked = sorted(waiting[: math.ceil(budget * batch.size)])
-    given = await to.score(batch.select(asked)) if asked else []
-    for row in waiting:
-        fates[row] = "over budget"
-    for row, verdict in zip(asked, given, strict=True):
-        if verdict is None:
-            fates[row] = "unanswered"
-        elif (score := scores[row]) is None or verdict >= at_least:
-            fates[row], scores[row] = "decided" if score is None else "overturned", verdict
-        else:
-            fates[row] = "upheld"
-    batch.log_metric("appeal/asked", len(asked))
+    verdicts = await to.score(batch.select(asked)) if asked else []
+    for row, verdict in zip(asked, verdicts, strict=True):
+        fates[row] = decide_appeal(scores[row], verdict, at_least)
+        if fates[row] in ("decided", "overturned"):
+            scores[row] = verdict
+    log_fates(batch, fates, len(asked))
+    return scores
+
+
+def find_fates(batch: Batch, reward: Reward, scores: list[Score], refused: bool) -> list[str]:
+    """Return for each row "" if its score is final, or what becomes of it if it is not asked about."""
+    columns = list_columns_of_rules(batch, reward)
+    fates = []
+    for row, score in enumerate(scores):
+        fate = "over budget"
+        if score is not None and (not refused or score > 0):
+            fate = ""
+        elif score is not None:
+            solutions = [gold for column in columns for gold in list_solutions(batch.columns[column][row])]
+            fate = "plain numbers" if is_between_numbers(batch.columns["completions"][row], solutions) else fate
+        fates.append(fate)
+    return fates
+
+
+def list_columns_of_rules(batch: Batch, reward: Reward) -> list[str]:
+    rules = [rule for rule in find_functions(reward) if not rule.children]  # others, such as routes, read no solutions
+    return sorted({column for rule in rules for column in rule.own_columns} & {*batch.columns})
+
+
+def decide_appeal(score: Score, verdict: Score, at_least: float) -> str:
+    if verdict is None:
+        return "unanswered"
+    if score is None:
+        return "decided"
+    return "overturned" if verdict >= at_least else "upheld"
+
+
+def log_fates(batch: Batch, fates: list[str], asked: int) -> None:
+    batch.log_metric("appeal/asked", asked)
     for fate in ("unanswered", "overturned", "upheld"):
         batch.log_metric(f"appeal/{fate}", fates.count(fate))
     if answered := fates.count("overturned") + fates.count("upheld"):
         batch.log_metric("appeal/wrong_refusals", fates.count("overturned") / answered)
     batch.log_extra("appeal", [fate or None for fate in fates])
-    return scores
 
 
 def is_between_numbers(completion: Any, solutions: Sequence[Any]) -> bool:
@@ -104,5 +126,5 @@ def is_between_numbers(completion: Any, solutions: Sequence[Any]) -> bool:
         return False
     text = strip_reasoning(completion_text(completion))
     boxes = [*BOX.finditer(text)]
-    answers = {read_content(text, box.end())[0] for box in boxes[:1] + boxes[-1:]} | {find_stated_answer(text)}
+    answers = {read_box(text, box.end())[0] for box in boxes[:1] + boxes[-1:]} | {find_stated_answer(text)}
     return any(is_numeric(strip_label(read(answer))) for answer in answers if answer)

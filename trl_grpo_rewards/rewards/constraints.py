@@ -1,32 +1,31 @@
 """A reward for following instructions that a rule can check."""
 
 from collections import Counter
-from collections.abc import Callable
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import Any, TypeAlias
 
 from ..constraints.table import Constraint, UnreadableConstraint, drop_arrays, list_verdicts, read_constraints
 from ..registry import reward
-from ..scores import Score
+from ..scores import LogExtra, LogMetric, Score
 from ..texts import completion_text, prompt_text, strip_reasoning
 from ..traits import Findings
 
 
 __all__ = ["instructions"]
 SHOWN_REASONS = 5  # largest number of reasons why rows cannot be read that a check shows
-Row: TypeAlias = list[Constraint] | UnreadableConstraint  # or the reason why they cannot be read
+RowConstraints: TypeAlias = list[Constraint] | UnreadableConstraint  # or the reason why they cannot be read
 
 
-def read_rows(names: list[Any], arguments: list[Any]) -> list[Row]:
+def read_rows(names: list[Any], arguments: list[Any]) -> list[RowConstraints]:
     """Return the constraints of each row. Equal neighbors, such as a group, are read once."""
-    rows: list[Row] = []
+    rows: list[RowConstraints] = []
     last = None
-    for one in zip(map(drop_arrays, names), map(drop_arrays, arguments), strict=True):
+    for columns in zip(map(drop_arrays, names), map(drop_arrays, arguments), strict=True):
         try:
-            rows.append(rows[-1] if one == last else read_constraints(*one))
+            rows.append(rows[-1] if columns == last else read_constraints(*columns))
         except UnreadableConstraint as error:
             rows.append(error)
-        last = one
+        last = columns
     return rows
 
 
@@ -36,28 +35,34 @@ def examine_instructions(rows: list[dict[str, Any]], instruction_id_list: str, k
         found = read_rows([row[instruction_id_list] for row in rows], [row.get(kwargs) for row in rows])
     except ImportError as error:
         return Findings(faults=[str(error)])
-    counts = Counter(one.name for row in found if isinstance(row, list) for one in row)
+    readable = [row for row in found if isinstance(row, list)]
+    counts = Counter(constraint.name for constraint in chain.from_iterable(readable))
     reasons = Counter(str(row) for row in found if isinstance(row, UnreadableConstraint))
-    unreadable = reasons.total()
-    lines = [f"{len(rows):,} rows with {counts.total():,} constraints of {len(counts):,} kinds"]
-    lines += [f"{unreadable / len(rows):7.2%} unreadable"] if rows else []
-    lines += [f"          {reason} ({count:,} rows)" for reason, count in reasons.most_common(SHOWN_REASONS)]
-    if not unreadable:
+    lines = list_counts(len(rows), counts, reasons)
+    if not reasons:
         return Findings(lines=lines)
-    told = (
-        f"instructions() must be able to read the constraints of each row; {unreadable:,} of {len(rows):,} rows are "
+    fault = (
+        f"instructions() must be able to read the constraints of each row; {reasons.total():,} of {len(rows):,} rows are "
         f"unreadable, most often because {reasons.most_common(1)[0][0]}. Their completions get None. Remove these rows, "
         f"or write their constraints as IFEval does."
     )
-    return Findings("", lines, [told]) if counts else Findings("", lines, faults=[told])
+    return Findings("", lines, [fault]) if counts else Findings("", lines, faults=[fault])
+
+
+def list_counts(rows: int, counts: Counter[str], reasons: Counter[str]) -> list[str]:
+    lines = [f"{rows:,} rows with {counts.total():,} constraints of {len(counts):,} kinds"]
+    if rows:
+        lines.append(f"{reasons.total() / rows:7.2%} unreadable")
+    lines += [f"          {reason} ({count:,} rows)" for reason, count in reasons.most_common(SHOWN_REASONS)]
+    return lines
 
 
 @reward(batched=True, outcome=True, solves=lambda row: None, examines=examine_instructions)
 def instructions(
     completions: list[Any],
     instruction_id_list: list[Any],
-    log_metric: Callable[[str, float], None],
-    log_extra: Callable[[str, list[str]], None],
+    log_metric: LogMetric,
+    log_extra: LogExtra,
     kwargs: list[Any] | None = None,
     prompts: list[Any] | None = None,
     *,
@@ -105,7 +110,8 @@ def instructions(
     """
     rows = read_rows(instruction_id_list, [None] * len(completions) if kwargs is None else kwargs)
     scores: list[Score] = []
-    missed, met = [], []
+    missed: list[str] = []
+    met: list[bool] = []
     for completion, row, prompt in zip_longest(completions, rows, prompts or []):
         if isinstance(row, UnreadableConstraint):
             scores.append(None)
@@ -113,7 +119,7 @@ def instructions(
             continue
         verdicts = list_verdicts(strip_reasoning(completion_text(completion)), row, loose, prompt_text(prompt))
         scores.append(sum(verdicts) / len(verdicts) if partial else float(all(verdicts)))
-        missed.append(", ".join(one.name for one, is_met in zip(row, verdicts, strict=True) if not is_met))
+        missed.append(", ".join(asked.name for asked, is_met in zip(row, verdicts, strict=True) if not is_met))
         met += verdicts
     if met:
         log_metric("met", sum(met) / len(met))

@@ -4,14 +4,13 @@ import functools
 import importlib.util
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import regex
 
-from ..constraints.splitting import is_blank
 from ..options import requires, thaw
 from ..registry import reward
-from ..texts import read_json, strip_reasoning
+from ..texts import is_blank, read_json, strip_reasoning
 from ..traits import Form
 
 
@@ -61,17 +60,33 @@ def tags(completion: str, *names: str, prefilled: bool = False, partial: bool = 
     ```
     """
     text = f"<{names[0]}>{completion}" if prefilled else completion
-    right, end = 0, 0
+    right = 0
+    end = 0
     for name in names:
-        opening, closing = f"<{name}>", f"</{name}>"
-        start, stop = text.find(opening), text.find(closing)
-        if text.count(opening) == text.count(closing) == 1 and start < stop:
-            before, inside, after = text[end:start], text[start + len(opening) : stop], text[stop + len(closing) :]
-            may_text_follow = name != names[-1] or len(names) == 1
-            is_in_place = start >= end and not before.strip() and (may_text_follow or not after.strip())
-            right += is_in_place and not is_blank(inside)
-            end = max(end, stop + len(closing))
+        tag = find_tag(text, name)
+        if tag is not None:
+            is_in_place = tag.start >= end and not text[end : tag.start].strip()
+            may_text_follow = name != names[-1] or len(names) == 1 or not text[tag.end :].strip()
+            right += is_in_place and may_text_follow and not is_blank(tag.content)
+            end = max(end, tag.end)
     return right / len(names) if partial else float(right == len(names))
+
+
+class Tag(NamedTuple):
+    start: int
+    end: int
+    content: str
+
+
+def find_tag(text: str, name: str) -> Tag | None:
+    """Return the tag that occurs once and is closed once, or None."""
+    opening = f"<{name}>"
+    closing = f"</{name}>"
+    start = text.find(opening)
+    stop = text.find(closing)
+    if start >= stop or not text.count(opening) == text.count(closing) == 1:
+        return None
+    return Tag(start, stop + len(closing), text[start + len(opening) : stop])
 
 
 def check_installed(package: str, what: str) -> None:
@@ -189,17 +204,18 @@ def xml_text(completion: str, *elements: str, root: str | None = None) -> float:
         found = fromstring(strip_reasoning(completion).strip())
     except (ParseError, ValueError):  # also for entities, which defusedxml forbids
         return 0.0
-    written = {find_local_name(one.tag) for one in list_filled(found)}
+    written = {find_local_name(element.tag) for element in list_filled(found)}
     return float(root in (None, find_local_name(found.tag)) and {*elements} <= written)
 
 
 def list_filled(root: "Element") -> "set[Element]":
     """Return the elements of a tree with an attribute, or with text that can be seen in them or in an element inside."""
     filled: set[Element] = set()
-    for one in reversed([*root.iter()]):  # what is inside comes first
-        texts = [one.text, *(child.tail for child in one)]
-        if one.attrib or any(child in filled for child in one) or not all(is_blank(text or "") for text in texts):
-            filled.add(one)
+    for element in reversed([*root.iter()]):  # what is inside comes first
+        texts = [element.text, *(child.tail for child in element)]
+        has_text = not all(is_blank(text or "") for text in texts)
+        if element.attrib or has_text or any(child in filled for child in element):
+            filled.add(element)
     return filled
 
 

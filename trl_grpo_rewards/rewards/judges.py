@@ -1,18 +1,20 @@
 """Rewards for which another model grades completions."""
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
+from itertools import chain, islice
 from statistics import fmean
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 from annotated_types import Ge
 
-from ..judging.graders import Grader, ScaleGrader, grade_row, read_graders
+from ..judging.graders import GradedRow, Grader, ScaleGrader, grade_row, read_graders
 from ..judging.rubrics import UnreadableRubric, read_rubrics
-from ..judging.settings import build_settings, check_judge, check_server, list_columns
-from ..judging.verdicts import Grading, is_trivial
+from ..judging.settings import Settings, build_settings, check_judge, check_server, list_columns
+from ..judging.verdicts import Grading, GradingPrompt, is_trivial
 from ..options import Column, PositiveFloat, PositiveInt, Share, freeze
 from ..registry import reward
+from ..scores import LogExtra, LogMetric, Score
 from ..texts import completion_text, conversation_text, prompt_text, strip_reasoning
 
 
@@ -22,8 +24,8 @@ __all__ = ["judge", "ranking"]
 @reward(batched=True, check=check_judge, columns=list_columns, ready=check_server, reads={"rubric": read_rubrics})
 async def judge(
     completions: list,
-    log_metric: Callable[[str, float], None],
-    log_extra: Callable[[str, list], None],
+    log_metric: LogMetric,
+    log_extra: LogExtra,
     prompts: list | None = None,
     solution: list | None = None,
     *,
@@ -42,7 +44,7 @@ async def judge(
     max_failures: Share = 0.2,
     cache: str | None = None,
     separate: bool = False,
-) -> list[float | None]:
+) -> list[Score]:
     """
     Score that another model gives by a rubric, from 0 (worst) to 1 (best); None if it gave no valid score.
 
@@ -117,45 +119,62 @@ async def judge(
 
     ```
     """
-    from ..judging.client import connect  # which needs the openai client
-
     settings = build_settings(locals())  # the options are local variables
-    texts = [completion_text(completion) for completion in completions]
+    texts = [*map(completion_text, completions)]
     answers = [*map(strip_reasoning, texts)]
     is_constant = isinstance(rubric, (str, Mapping))
     show = prompt_text if is_constant else conversation_text  # criteria of a row are about all of its conversation
     questions = [show(prompt) for prompt in prompts or [""] * len(answers)]
     references = read_references(solution, reference, len(answers))
-    graders: Sequence[Grader | UnreadableRubric]
-    if isinstance(rubric, (str, Mapping)):
-        graders = [ScaleGrader(freeze(rubric, "rubric"), scale)] * len(answers)
-    else:  # the values of a column
-        graders = read_graders(cast(list[Any], rubric), separate)
-        log_metric("unreadable", sum(isinstance(grader, UnreadableRubric) for grader in graders))
+    graders = choose_graders(rubric, scale, separate, len(answers))
     asked = {
         row: grader.build_prompts(questions[row], (texts if reasoning else answers)[row], references[row])
         for row, grader in enumerate(graders)
         if isinstance(grader, Grader) and not is_trivial(answers[row])
     }
-    async with connect(settings) as server:
-        gradings = await server.ask([prompt for prompts in asked.values() for prompt in prompts])
-    log_costs(gradings, log_metric)
-    results = iter(gradings)
-    graded = [grade_row(grader, [next(results) for _ in asked.get(row, ())]) for row, grader in enumerate(graders)]
-    for name in dict.fromkeys(name for one in graded for name in one.metrics):
-        log_metric(name, fmean(one.metrics[name] for one in graded if name in one.metrics))
-    log_extra("reason", [one.reason for one in graded])
+    gradings = iter(await ask_judge(settings, [*chain.from_iterable(asked.values())], log_metric))
+    rows = [grade_row(grader, [*islice(gradings, len(asked.get(row, ())))]) for row, grader in enumerate(graders)]
+    log_rows(rows, graders, is_constant, log_metric, log_extra)
+    return [row.score for row in rows]
+
+
+def choose_graders(rubric: Any, scale: tuple[float, float], separate: bool, count: int) -> list[Any]:
+    """Return a grader for each of `count` rows, or what is wrong with the rubric of a row."""
+    if isinstance(rubric, (str, Mapping)):
+        return [ScaleGrader(freeze(rubric, "rubric"), scale)] * count
+    return read_graders(rubric, separate)  # the values of a column
+
+
+def log_rows(
+    rows: list[GradedRow],
+    graders: list[Any],
+    is_constant: bool,
+    log_metric: LogMetric,
+    log_extra: LogExtra,
+) -> None:
+    for name in dict.fromkeys(name for row in rows for name in row.metrics):
+        log_metric(name, fmean(row.metrics[name] for row in rows if name in row.metrics))
+    log_extra("reason", [row.reason for row in rows])
     if not is_constant:
-        log_extra("verdicts", [one.verdicts for one in graded])
-    return [one.score for one in graded]
+        log_metric("unreadable", sum(isinstance(grader, UnreadableRubric) for grader in graders))
+        log_extra("verdicts", [row.verdicts for row in rows])
+
+
+async def ask_judge(settings: Settings, prompts: list[GradingPrompt], log_metric: LogMetric) -> list[Grading]:
+    from ..judging.client import connect  # which needs the openai client
+
+    async with connect(settings) as server:
+        gradings = await server.ask(prompts)
+    log_costs(gradings, log_metric)
+    return gradings
 
 
 @reward(grouped=True, check=check_judge, columns=list_columns, ready=check_server)
 async def ranking(
     prompt: str,
     completions: list[str],
-    log_metric: Callable[[str, float], None],
-    log_extra: Callable[[str, list], None],
+    log_metric: LogMetric,
+    log_extra: LogExtra,
     solution: Any = None,
     *,
     model: str,
@@ -173,7 +192,7 @@ async def ranking(
     retries: Annotated[int, Ge(0)] = 2,
     max_failures: Share = 0.2,
     cache: str | None = None,
-) -> list[float | None]:
+) -> list[Score]:
     """
     Score that another model gives when it compares a group's completions, from 0 to 1; None if it gave no valid score.
 
@@ -203,30 +222,38 @@ async def ranking(
 
     ```
     """
-    from ..judging.client import connect  # which needs the openai client
-
     settings = build_settings(locals())  # the options are local variables
     grader = ScaleGrader(rubric, scale)
     (shown_reference,) = read_references([solution], reference, 1)
-    answers = [*map(strip_reasoning, completions)]
-    shown = completions if reasoning else answers
-    graded = [None if is_trivial(answer) else text for text, answer in zip(shown, answers, strict=True)]
+    graded = list_graded(completions, reasoning)
     different = [text for text in dict.fromkeys(graded) if text is not None]
     orders = choose_orders(different, swaps) if different else []
     requests = [grader.build_ranking(prompt, order, shown_reference) for order in orders]
-    async with connect(settings) as server:
-        gradings = await server.ask(requests)
-    log_costs(gradings, log_metric)
+    gradings = await ask_judge(settings, requests, log_metric)
     reason = " | ".join(map(str, gradings))
     log_extra("reason", ["nothing to grade" if text is None else reason for text in graded])
-    if any(grading.error is not None for grading in gradings):  # one order alone has a bias that the second cancels
-        return [0.0 if text is None else None for text in graded]
+    scores = average_scores(orders, gradings, log_metric)
+    return [0.0 if text is None else scores.get(text) for text in graded]
+
+
+def list_graded(completions: list[str], reasoning: bool) -> list[str | None]:
+    """Return what the judge sees of each completion, or None of those without an answer."""
+    answers = [*map(strip_reasoning, completions)]
+    shown = completions if reasoning else answers
+    return [None if is_trivial(answer) else text for text, answer in zip(shown, answers, strict=True)]
+
+
+def average_scores(orders: list[list[str]], gradings: list[Grading], log_metric: LogMetric) -> dict[str, float]:
+    """Return the mean score of each text, or of none if a call failed: one order has a bias that the other cancels."""
+    if not orders or any(grading.error is not None for grading in gradings):
+        return {}
     scores_of = [
         dict(zip(order, grading.values.values(), strict=True)) for order, grading in zip(orders, gradings, strict=True)
     ]
     if len(scores_of) == 2:
-        log_metric("agreement", 1 - fmean(abs(scores_of[0][text] - scores_of[1][text]) for text in different))
-    return [0.0 if text is None else fmean(scores[text] for scores in scores_of) for text in graded]
+        first, second = scores_of
+        log_metric("agreement", 1 - fmean(abs(first[text] - second[text]) for text in first))
+    return {text: fmean(scores[text] for scores in scores_of) for text in orders[0]}
 
 
 def choose_orders(texts: list[str], swaps: int) -> list[list[str]]:
@@ -242,7 +269,7 @@ def read_references(solution: list[Any] | None, reference: bool, count: int) -> 
     return [None if value is None else str(value) for value in solution]
 
 
-def log_costs(gradings: list[Grading], log_metric: Callable[[str, float], None]) -> None:
+def log_costs(gradings: list[Grading], log_metric: LogMetric) -> None:
     gradings = [*{id(grading): grading for grading in gradings}.values()]  # equal rows share a grading
     seconds = [second for grading in gradings for second in grading.costs.seconds]
     if seconds:

@@ -12,10 +12,10 @@ from ..traits import Form
 
 
 __all__ = ["cosine", "length", "overlong", "shortest", "truncated"]
-Unit = Literal["tokens", "words", "chars"]
+TextUnit = Literal["tokens", "words", "chars"]
 
 
-def split_units(completion: str, completion_ids: list[int] | None, unit: Unit, name: str) -> Sequence[Any]:
+def split_units(completion: str, completion_ids: list[int] | None, unit: TextUnit, name: str) -> Sequence[Any]:
     """Return the tokens, words or characters of a completion, or raise a `ValueError` without tokens."""
     if unit == "words":
         return completion.split()
@@ -39,7 +39,12 @@ def list_max_tokens(max_tokens: int) -> dict[str, int]:
     lengths=lambda target, unit: {"target": target} if unit == "tokens" else {},
 )
 def length(
-    completion: str, completion_ids: list[int] | None = None, *, target: int, tolerance: int = 0, unit: Unit = "tokens"
+    completion: str,
+    completion_ids: list[int] | None = None,
+    *,
+    target: int,
+    tolerance: int = 0,
+    unit: TextUnit = "tokens",
 ) -> float:
     r"""
     1 at the target length, falling linearly to 0 for an empty completion, and equally fast beyond the target.
@@ -185,7 +190,8 @@ def shortest(
     ```
     """
     lengths = [len(ids) for ids in completion_ids]
-    low, width = min(lengths), max(lengths) - min(lengths)
+    low = min(lengths)
+    width = max(lengths) - low
     values = [0.5 - (length - low) / width if width else 0.0 for length in lengths]
     return [
         None if score is None else value if score >= at_least else min(value, 0.0)

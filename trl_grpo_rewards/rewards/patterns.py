@@ -8,11 +8,10 @@ from typing import Any
 import regex as regexes
 
 from ..batch import Batch
-from ..constraints.splitting import see
 from ..options import PositiveFloat, PositiveInt, requires
 from ..registry import combinator, reward
 from ..scores import Score
-from ..texts import completion_text, strip_reasoning
+from ..texts import completion_text, see, strip_reasoning
 from ..traits import Form
 from ..verify.arithmetic import compute_true_share
 
@@ -160,7 +159,7 @@ async def citations(batch: Batch, *, sources: str | None = None) -> list[Score]:
 
     ```
     """
-    texts = (strip_reasoning(completion_text(one)) for one in batch.columns["completions"])
+    texts = (strip_reasoning(completion_text(completion)) for completion in batch.columns["completions"])
     cited = [
         {int(number) for found in CITATION.findall(text) for number in re.findall(r"\d+", found)} for text in texts
     ]
@@ -179,8 +178,8 @@ def compute_existing_share(numbers: set[int], sources: Any) -> Score:
             f"{sources!r}. Convert the column."
         )
     items = [line for line in sources.splitlines() if line.strip()] if isinstance(sources, str) else sources
-    known = {place for place, item in enumerate(items, 1) if item is not None and str(item).strip()}
-    return len(numbers & known) / len(numbers) if numbers else 0.0
+    existing = {place for place, item in enumerate(items, 1) if item is not None and str(item).strip()}
+    return len(numbers & existing) / len(numbers) if numbers else 0.0
 
 
 EQUALS_SIGN = re.compile(r"[\w)}\]'%°]!? ?&? ?= ?[\w({\\+.\[-]")

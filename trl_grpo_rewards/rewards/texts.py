@@ -10,7 +10,7 @@ from ..options import PositiveInt
 from ..registry import reward
 from ..texts import strip_reasoning
 from ..verify.solutions import choose_best, list_solutions
-from .lengths import Unit, split_units
+from .lengths import TextUnit, split_units
 
 
 __all__ = ["distinct", "overlap", "repetition"]
@@ -25,7 +25,7 @@ def list_ngrams(items: Sequence[Any], size: int) -> list[Sequence[Any]]:
 
 @reward
 def repetition(
-    completion: str, completion_ids: list[int] | None = None, *, ngram: PositiveInt = 3, unit: Unit = "tokens"
+    completion: str, completion_ids: list[int] | None = None, *, ngram: PositiveInt = 3, unit: TextUnit = "tokens"
 ) -> float:
     r"""
     0 if no n-gram occurs twice, falling towards -1 as more n-grams are repeated.

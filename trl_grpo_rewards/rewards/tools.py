@@ -11,9 +11,9 @@ from ..scores import Score
 from ..texts import Message, completion_messages, content_text, strip_reasoning
 from ..tools.calls import (
     ANSWER_START,
-    Call,
     Comparison,
     ExpectedCall,
+    ToolCall,
     find_text_calls,
     is_error,
     match_calls,
@@ -30,23 +30,26 @@ def list_replies(messages: list[Message]) -> list[Message]:
     return [message for message in messages if message.get("role", "assistant") == "assistant"]
 
 
-def read_calls(messages: list[Message]) -> list[Call]:
+def read_calls(messages: list[Message]) -> list[ToolCall]:
     """Return the calls in the `tool_calls` of any messages, else in the assistant's texts. Those after the answer are unreadable."""
     is_structured = any(reply.get("tool_calls") for reply in list_replies(messages))
-    calls: list[Call] = []
+    calls: list[ToolCall] = []
     has_answered = False
     for message in messages:
-        if (role := message.get("role", "assistant")) != "assistant":
-            has_answered = has_answered and role != "user"
+        if message.get("role", "assistant") != "assistant":
+            has_answered = has_answered and message["role"] != "user"
             continue
         text = strip_reasoning(content_text(message.get("content")))
-        made = [(text, read_structured_call(call)) for call in message.get("tool_calls") or ()]
-        made = made if is_structured else [*find_text_calls(text)]
+        made = list_structured_calls(message, text) if is_structured else [*find_text_calls(text)]
         for before, call in made:
             has_answered = has_answered or ANSWER_START.search(before) is not None
-            calls.append(Call() if has_answered else call)
-        has_answered = has_answered or (not made and text.strip() != "")
+            calls.append(ToolCall() if has_answered else call)
+        has_answered |= not made and text.strip() != ""
     return calls
+
+
+def list_structured_calls(message: Message, text: str) -> list[tuple[str, ToolCall]]:
+    return [(text, read_structured_call(call)) for call in message.get("tool_calls") or ()]
 
 
 @combinator(
@@ -121,7 +124,7 @@ async def tool_calls(
 
 
 def score_calls(
-    made: list[Call], expected: list[ExpectedCall], score: str, order: bool, compare: Mapping[str, Comparison]
+    made: list[ToolCall], expected: list[ExpectedCall], score: str, order: bool, compare: Mapping[str, Comparison]
 ) -> float:
     if not made and not expected:
         return 1.0
@@ -160,9 +163,10 @@ def tool_errors(messages: list[Message], *, limit: PositiveInt | None = None) ->
     """
     calls = read_calls(messages)
     results = [message for message in messages if message.get("role") == "tool"]
-    failed = sum(is_error(one, content_text(one.get("content"))) for one in results) + sum(
-        call.arguments is None for call in calls if not results
-    )
+    if results:
+        failed = sum(is_error(result, content_text(result.get("content"))) for result in results)
+    else:
+        failed = sum(call.arguments is None for call in calls)
     count = limit or max(len(calls), len(results))
     return -min(1.0, failed / count) if failed else 0.0
 
@@ -255,26 +259,26 @@ def environment(
 
     ```
     """
-    values = [read_attribute(one, attribute, optional) for one in environments]
+    values = [read_attribute(environment, attribute, optional) for environment in environments]
     if low is None or high is None:
         return values
     return [None if value is None else min(1.0, max(0.0, (value - low) / (high - low))) for value in values]
 
 
-def read_attribute(one: Any, attribute: str, optional: bool) -> Score:
-    if not hasattr(one, attribute):
+def read_attribute(environment: Any, attribute: str, optional: bool) -> Score:
+    if not hasattr(environment, attribute):
         if optional:
             return None
-        held = sorted(name for name in getattr(one, "__dict__", ()) if not name.startswith("_"))
+        held = sorted(name for name in getattr(environment, "__dict__", ()) if not name.startswith("_"))
         raise ValueError(
-            f"environment({attribute!r}) needs an attribute '{attribute}'; a {type(one).__name__} has "
+            f"environment({attribute!r}) needs an attribute '{attribute}'; a {type(environment).__name__} has "
             f"{', '.join(held) or 'none'}. Set it in __init__ or in reset(), or use optional=True if only some kinds of "
             f"environments have it."
         )
-    value = getattr(one, attribute)
+    value = getattr(environment, attribute)
     if value is not None and not isinstance(value, Real):
         raise ValueError(
-            f"environment({attribute!r}) needs a number or None; '{attribute}' of a {type(one).__name__} is {value!r}. "
+            f"environment({attribute!r}) needs a number or None; '{attribute}' of a {type(environment).__name__} is {value!r}. "
             f"Store a number there."
         )
     return None if value is None else float(value)

@@ -14,7 +14,8 @@ from typing import Any, Literal, TypeAlias
 from ..texts import parse_finite, read_json, reject_duplicates
 
 
-OPENING, CLOSING = "<tool_call>", "</tool_call>"  # tags around a call in a text
+CALL_START = "<tool_call>"  # before a call in a text
+CALL_END = "</tool_call>"  # after it
 MAX_TAGS = 1000  # in a text behind which a call is read; others count as calls that cannot be read
 
 # Calls between the tags that are no JSON: the name and the arguments, the end of an argument, and its name and text.
@@ -30,12 +31,15 @@ ANSWER_START = re.compile(r"\\f?box(?:ed)?\s*\{|<answer>")
 DECODER = json.JSONDecoder(object_pairs_hook=reject_duplicates, parse_constant=parse_finite, parse_float=parse_finite)
 
 
+Arguments = Mapping[str, Any]
+
+
 @dataclass(frozen=True)
-class Call:
+class ToolCall:
     """A call that a completion makes. It is never right without arguments: it cannot be read, or comes after the answer."""
 
     name: str = ""
-    arguments: Mapping[str, Any] | None = None
+    arguments: Arguments | None = None
 
 
 class Untyped(str):
@@ -64,36 +68,38 @@ class ExpectedCall:
     arguments: Mapping[str, Choices] = field(default_factory=dict)
 
 
-def read_structured_call(value: Any) -> Call:
+def read_structured_call(value: Any) -> ToolCall:
     """Return the call in an entry of a message's `tool_calls`. Its arguments are a dict, or JSON text as in OpenAI's API."""
     function = value.get("function", value) if isinstance(value, Mapping) else {}
     function = function if isinstance(function, Mapping) else {}
-    name, arguments = function.get("name"), function.get("arguments")
+    name = function.get("name")
+    arguments = function.get("arguments")
     arguments = {} if arguments in (None, "") else arguments
     if isinstance(arguments, str):
         with contextlib.suppress(ValueError, RecursionError):
             arguments = read_json(arguments)
     if isinstance(name, str) and isinstance(arguments, Mapping):
-        return Call(name, arguments)
-    return Call(str(name or ""))
+        return ToolCall(name, arguments)
+    return ToolCall(str(name or ""))
 
 
-def find_text_calls(text: str) -> Iterator[tuple[str, Call]]:
+def find_text_calls(text: str) -> Iterator[tuple[str, ToolCall]]:
     """Yield the calls in a text, each with the text before it. A tag without a call that can be read counts, too."""
     text = RESULT.sub("", text)
-    if OPENING not in text:
+    if CALL_START not in text:
         yield from (("", call) for call in read_whole_text(text.strip()))
         return
-    before, start = 0, text.find(OPENING)
+    before = 0
+    start = text.find(CALL_START)
     for _ in range(MAX_TAGS):
         if start < 0:
             return
-        value, end = decode_call(text, start + len(OPENING))
-        for call in [Call()] if end is None else make_calls(value):
+        value, end = decode_call(text, start + len(CALL_START))
+        for call in [ToolCall()] if end is None else make_calls(value):
             yield text[before:start], call
-        before = start + len(OPENING) if end is None else end
-        start = text.find(OPENING, before)
-    yield from [("", Call())] * text.count(OPENING, before)
+        before = start + len(CALL_START) if end is None else end
+        start = text.find(CALL_START, before)
+    yield from [("", ToolCall())] * text.count(CALL_START, before)
 
 
 def decode_call(text: str, start: int) -> tuple[Any, int | None]:
@@ -101,19 +107,19 @@ def decode_call(text: str, start: int) -> tuple[Any, int | None]:
     try:
         value, end = DECODER.raw_decode(text, skip_space(text, start))
     except (ValueError, RecursionError):
-        end = text.find(CLOSING, start)
+        end = text.find(CALL_END, start)
         value = read_marked_call(text[start:end].strip()) if end >= 0 else None
-        return value, None if value is None else end + len(CLOSING)
+        return value, None if value is None else end + len(CALL_END)
     end = skip_space(text, end)
-    return value, end + len(CLOSING) if text.startswith(CLOSING, end) else None
+    return value, end + len(CALL_END) if text.startswith(CALL_END, end) else None
 
 
 def read_marked_call(text: str) -> dict[str, Any] | None:
     """Return the call in one of `SYNTAXES`, or None if it has another form or an argument twice."""
-    for call, closing, argument in SYNTAXES if OPENING not in text else ():
+    for call, closing, argument in SYNTAXES if CALL_START not in text else ():
         if found := re.fullmatch(call, text, re.DOTALL):
             *parts, rest = found[2].split(closing)
-            pairs = [one.groups() for part in parts if (one := re.fullmatch(argument, part, re.DOTALL))]
+            pairs = [pair.groups() for part in parts if (pair := re.fullmatch(argument, part, re.DOTALL))]
             arguments = {name.strip(): Untyped(value) for name, value in pairs}
             if len(arguments) == len(parts) and not rest.strip():
                 return {"name": found[1], "arguments": arguments}
@@ -126,7 +132,7 @@ def skip_space(text: str, start: int) -> int:
     return start
 
 
-def read_whole_text(text: str) -> list[Call]:
+def read_whole_text(text: str) -> list[ToolCall]:
     """Return the calls in a text of JSON, or in a list of calls in Python. Any other text contains none."""
     text = text.removeprefix("[TOOL_CALLS]").strip()
     first, _, rest = text.partition("\n")
@@ -141,7 +147,7 @@ def read_whole_text(text: str) -> list[Call]:
     return make_calls(value) if are_calls else []
 
 
-def read_python_calls(text: str) -> list[Call]:
+def read_python_calls(text: str) -> list[ToolCall]:
     """Return the calls in `[add(a=2), add(a=3)]`, as Llama and LFM2 write them."""
     if not re.match(r"\[\s*[\w.]+\(", text):
         return []
@@ -153,21 +159,24 @@ def read_python_calls(text: str) -> list[Call]:
         return []
 
 
-def read_python_call(node: ast.expr) -> Call:
+def read_python_call(node: ast.expr) -> ToolCall:
     if not isinstance(node, ast.Call) or node.args:
-        return Call()
-    arguments = {one.arg: ast.literal_eval(one.value) for one in node.keywords if one.arg}
-    return Call(ast.unparse(node.func), arguments) if len(arguments) == len(node.keywords) else Call()
+        return ToolCall()
+    arguments = {keyword.arg: ast.literal_eval(keyword.value) for keyword in node.keywords if keyword.arg}
+    return ToolCall(ast.unparse(node.func), arguments) if len(arguments) == len(node.keywords) else ToolCall()
 
 
-def make_calls(value: Any) -> list[Call]:
+def make_calls(value: Any) -> list[ToolCall]:
     """Return the call or the calls in a JSON value. In a text, arguments must be an object."""
-    items = [one if isinstance(one, dict) else {} for one in (value if isinstance(value, list) else [value])]
+    items = [item if isinstance(item, dict) else {} for item in (value if isinstance(value, list) else [value])]
     pairs = [(item.get("name"), item.get("arguments", item.get("parameters"))) for item in items]
-    return [Call(name, made) if isinstance(name, str) and isinstance(made, dict) else Call() for name, made in pairs]
+    return [
+        ToolCall(name, made) if isinstance(name, str) and isinstance(made, dict) else ToolCall()
+        for name, made in pairs
+    ]
 
 
-def is_error(result: Mapping[str, Any], text: str) -> bool:
+def is_error(result: Arguments, text: str) -> bool:
     return bool(result.get("is_error")) or result.get("status") == "error" or ERROR.match(text) is not None
 
 
@@ -187,26 +196,30 @@ def read_expected_calls(value: Any) -> list[ExpectedCall] | None:
         ) from None
 
 
-def read_expected_call(item: Mapping[str, Any], keeps_null: bool) -> ExpectedCall:
+def read_expected_call(item: Arguments, keeps_null: bool) -> ExpectedCall:
     if not isinstance(item, Mapping):
         raise ValueError("not a call")
     item = {key: value for key, value in item.items() if value is not None}
     function = item.get("function", item)
     if isinstance(function, Mapping) and isinstance(function.get("name"), str):
-        arguments = function.get("arguments") or {}
-        if isinstance(arguments, str):
-            arguments, keeps_null = read_json(arguments), True
-        may_lack = {key for key, value in arguments.items() if value is None and not keeps_null}
-        return ExpectedCall(function["name"], {key: Choices((arguments[key],), key in may_lack) for key in arguments})
+        return read_named_call(function["name"], function.get("arguments") or {}, keeps_null)
     ((name, arguments),) = item.items()
     return ExpectedCall(name, read_choices(arguments))
+
+
+def read_named_call(name: str, arguments: Any, keeps_null: bool) -> ExpectedCall:
+    if isinstance(arguments, str):
+        arguments = read_json(arguments)
+        keeps_null = True
+    may_lack = {key for key, value in arguments.items() if value is None and not keeps_null}
+    return ExpectedCall(name, {key: Choices((value,), key in may_lack) for key, value in arguments.items()})
 
 
 def write_expected_calls(value: Any) -> str | None:
     """Return a text that makes the expected calls, or None if there is no value."""
     expected = read_expected_calls(value)
     made = [{"name": call.name, "arguments": choose(call.arguments)} for call in expected or ()]
-    lines = (f"{OPENING}{json.dumps(one, ensure_ascii=False)}{CLOSING}" for one in made)
+    lines = (f"{CALL_START}{json.dumps(call, ensure_ascii=False)}{CALL_END}" for call in made)
     return None if expected is None else "\n".join(lines)
 
 
@@ -219,7 +232,7 @@ def choose(expected: Any) -> Any:
     return [choose(item) for item in expected] if isinstance(expected, (list, tuple)) else expected
 
 
-def read_choices(arguments: Mapping[str, Any]) -> dict[str, Choices]:
+def read_choices(arguments: Arguments) -> dict[str, Choices]:
     """Return the values that arguments may have, from lists as in BFCL."""
     choices = {}
     for name, values in arguments.items():
@@ -240,13 +253,14 @@ def read_choice_value(value: Any) -> Any:
 
 
 Comparison: TypeAlias = Literal["exact", "number", "text", "set", "ignore"]  # of the values of an argument
+Comparisons = Mapping[str, Comparison]
 EVERY = "*"  # stands for all arguments that are not named, in a mapping from arguments to comparisons
 MAX_SIMILAR = 100  # largest number of calls that are paired with expected ones. Others count as excess.
-MAX_LEVELS = 100  # nesting depth of values that are compared; Python has a limit of its own
-MARKS = re.compile(r"[ ,./\-_*^]")
+MAX_VALUE_LEVELS = 100  # nesting depth of values that are compared; Python has a limit of its own
+IGNORED_MARKS = re.compile(r"[ ,./\-_*^]")
 
 
-def is_equal(made: Any, expected: Any, how: Comparison = "exact", levels: int = MAX_LEVELS) -> bool:
+def is_equal(made: Any, expected: Any, how: Comparison = "exact", levels: int = MAX_VALUE_LEVELS) -> bool:
     """Return whether two JSON values are equal. What is nested too deeply equals nothing; True and False are no numbers."""
     if levels < 0:
         return False
@@ -254,24 +268,39 @@ def is_equal(made: Any, expected: Any, how: Comparison = "exact", levels: int = 
         return any(is_equal(made, value, how, levels) for value in expected.values)
     if isinstance(made, Untyped):
         return any(is_equal(reading, expected, how, levels) for reading in made.list_readings())
-    if how == "number" and (numbers := (as_number(made), as_number(expected))) and None not in numbers:
-        return numbers[0] == numbers[1]
     if isinstance(made, Mapping) and isinstance(expected, Mapping):
         return all(is_named_equal(made, expected, name, how, levels - 1) for name in {*made, *expected})
     if isinstance(made, (list, tuple)) and isinstance(expected, (list, tuple)):
-        if len(made) != len(expected):
-            return False
-        if how == "set":
-            return is_same_set(made, expected, levels - 1)
-        return all(is_equal(one, other, how, levels - 1) for one, other in zip(made, expected, strict=True))
+        return are_items_equal(made, expected, how, levels - 1)
+    return is_plain_equal(made, expected, how)
+
+
+def are_items_equal(made: Sequence[Any], expected: Sequence[Any], how: Comparison, levels: int) -> bool:
+    if len(made) != len(expected):
+        return False
+    if how == "set":
+        return is_same_set(made, expected, levels)
+    return all(is_equal(one, other, how, levels) for one, other in zip(made, expected, strict=True))
+
+
+def is_plain_equal(made: Any, expected: Any, how: Comparison) -> bool:
+    """Return whether two values without parts are equal, after what the comparison ignores."""
+    if how == "number":
+        numbers = as_number(made), as_number(expected)
+        if None not in numbers:
+            return numbers[0] == numbers[1]
     if isinstance(made, str) and isinstance(expected, str):
-        return made == expected or (how == "text" and strip_marks(made) == strip_marks(expected))
-    is_number = [isinstance(value, (int, float)) and not isinstance(value, bool) for value in (made, expected)]
-    return made == expected if all(is_number) else type(made) is type(expected) and bool(made == expected)
+        return made == expected or (how == "text" and drop_marks(made) == drop_marks(expected))
+    are_numbers = is_json_number(made) and is_json_number(expected)
+    return (are_numbers or type(made) is type(expected)) and bool(made == expected)
+
+
+def is_json_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def is_named_equal(
-    made: Mapping[str, Any], expected: Mapping[str, Any], name: str, how: Comparison, levels: int = MAX_LEVELS
+    made: Arguments, expected: Arguments, name: str, how: Comparison, levels: int = MAX_VALUE_LEVELS
 ) -> bool:
     """Return whether an argument or a field is as expected: equal, or left out if it may be."""
     if name in made:
@@ -299,11 +328,11 @@ def as_number(value: Any) -> float | None:
         return None
 
 
-def strip_marks(text: str) -> str:
-    return MARKS.sub("", text).lower().replace("'", '"')
+def drop_marks(text: str) -> str:
+    return IGNORED_MARKS.sub("", text).lower().replace("'", '"')
 
 
-def measure_similarity(made: Call, expected: ExpectedCall, compare: Mapping[str, Comparison]) -> float:
+def measure_similarity(made: ToolCall, expected: ExpectedCall, compare: Comparisons) -> float:
     """Return the share of arguments that are right, among all that either call has; 0 if the names differ."""
     if made.arguments is None or made.name != expected.name:
         return 0.0
@@ -317,14 +346,14 @@ def measure_similarity(made: Call, expected: ExpectedCall, compare: Mapping[str,
 
 
 def match_calls(
-    made: Sequence[Call],
+    made: Sequence[ToolCall],
     expected: Sequence[ExpectedCall],
-    compare: Mapping[str, Comparison],
+    compare: Comparisons,
     is_ordered: bool,
     is_whole: bool,
 ) -> float:
     """Return the sum of similarities under the best matching. With `is_whole`, all arguments of a call must be right."""
-    rows = [[measure_similarity(call, one, compare) for one in expected] for call in made]
+    rows = [[measure_similarity(call, wanted, compare) for wanted in expected] for call in made]
     if is_whole:
         rows = [[float(value == 1.0) for value in row] for row in rows]
     rows = [row for row in rows if any(row)][:MAX_SIMILAR]
@@ -335,7 +364,8 @@ def align(rows: Sequence[Sequence[float]], width: int) -> float:
     """Return the largest sum of values in different rows and columns that goes down and to the right."""
     best = [0.0] * (width + 1)
     for row in rows:
-        previous, best = best, [0.0]
+        previous = best
+        best = [0.0]
         for column, value in enumerate(row):
             best.append(max(best[-1], previous[column + 1], previous[column] + value))
     return best[-1]

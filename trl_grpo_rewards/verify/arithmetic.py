@@ -83,14 +83,21 @@ def find_equations(text: str) -> list[tuple[str, str]]:
     found: dict[tuple[str, str], tuple[str, str]] = {}
     runs = [run for run in RUN.finditer(text) if "=" in run[0] and run.end() - run.start() <= 5 * MAX_SIDE_CHARS]
     for run in sample_evenly(runs):
-        sides = [side.strip() for side in run[0].split("=")]
-        sides[0] = trim_first_side(sides[0], text, run.start())
-        sides[-1] = trim_last_side(sides[-1], text, run.end())
-        while sides and not CALCULATION.search(sides[0].replace(" ", "")):
-            del sides[0]
-        for right in filter(None, sides[1:]):
-            found.setdefault((sides[0].replace(" ", "").lstrip("•"), right.replace(" ", "")), (sides[0], right))
-    return [found[key] for key in found if key[0] != key[1]]
+        first, *others = list_sides(run, text)
+        left = first.replace(" ", "").lstrip("•")
+        for right in filter(None, others):
+            found.setdefault((left, right.replace(" ", "")), (first, right))
+    return [pair for key, pair in found.items() if key[0] != key[1]]
+
+
+def list_sides(run: re.Match[str], text: str) -> list[str]:
+    """Return the sides of a chain of equations from its first calculation on. Without one, there is only an empty side."""
+    sides = [side.strip() for side in run[0].split("=")]
+    sides[0] = trim_first_side(sides[0], text, run.start())
+    sides[-1] = trim_last_side(sides[-1], text, run.end())
+    while sides and not CALCULATION.search(sides[0].replace(" ", "")):
+        del sides[0]
+    return sides or [""]
 
 
 def normalize_operators(text: str) -> str:

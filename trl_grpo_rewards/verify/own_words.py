@@ -22,7 +22,7 @@ USER_TURN = re.compile(
 ENGLISH = "Question Problem Exercise Human User Instruction".split()
 SPEAKERS = (*ENGLISH, *map(str.upper, ENGLISH), "Q", *"问题 問題 题目 質問 문제 Pregunta Frage Вопрос".split())
 NEW_QUESTION = re.compile(
-    rf"\n(?=[ \t>*_#]{{0,9}}[{''.join(sorted({one[0] for one in SPEAKERS}))}])"  # rules most lines out at once
+    rf"\n(?=[ \t>*_#]{{0,9}}[{''.join(sorted({name[0] for name in SPEAKERS}))}])"  # rules most lines out at once
     rf"(?:[ \t>*_#]{{0,9}}(?:{'|'.join(SPEAKERS)})(?:[ \t]?\d{{1,4}})?[*_]{{0,3}}[ \t]{{0,3}}[:：]"
     rf"|#{{1,6}}[ \t]{{0,9}}(?:{'|'.join(SPEAKERS)})\b[^\n]{{0,20}}(?=\n|$))"
 )
@@ -41,14 +41,17 @@ def find_own_words(text: str) -> str:
 
 def drop_tags(text: str) -> str:
     """Return a text without what is in the tags of tools. A tag that is never closed hides the rest."""
-    kept, start, name = [], 0, ""
+    kept = []
+    start = 0
+    name = ""  # of the tag that is open
     for found in TAG.finditer(text):
-        closes, tag = found[1], found[2].lower()
-        if not name and not closes:
+        tag = found[2].lower()
+        if not name and not found[1]:
             kept.append(text[start : found.start()])
             name = tag
-        elif closes and tag == name:
-            start, name = found.end(), ""
+        elif found[1] and tag == name:
+            start = found.end()
+            name = ""
     return "\n".join([*kept, "" if name else text[start:]])
 
 
@@ -61,15 +64,26 @@ def drop_code(text: str) -> str:
         if language in PRINTED:
             parts[place] = ""
         elif language not in PLAIN:
-            parts[place] = drop_comments(parts[place])
+            parts[place] = drop_code_comments(parts[place])
     return "```".join(parts)
 
 
-def drop_comments(code: str) -> str:
+def drop_code_comments(code: str) -> str:
     for mark, comment in COMMENTS.items():
         if mark in code:
             code = comment.sub("", code)
     return code
+
+
+def may_have_turns(text: str) -> bool:
+    """Whether a text may contain a mark of a chat template."""
+    return "[INST]" in text or ("<" in text and ("<|" in text or "<｜" in text or "<start_of_turn" in text))
+
+
+def list_turns(text: str) -> list[tuple[int, bool]]:
+    """Return where new turns may begin, and whether each has a mark of a chat template."""
+    questions = [(found.start(), False) for found in NEW_QUESTION.finditer(text)]
+    return sorted([*questions, *((found.start(), True) for found in USER_TURN.finditer(text))])
 
 
 def cut_turns(text: str) -> str:
@@ -78,15 +92,12 @@ def cut_turns(text: str) -> str:
 
     Nothing ends the text before the first reasoning is over.
     """
-    has_marks = "[INST]" in text or ("<" in text and ("<|" in text or "<｜" in text or "<start_of_turn" in text))
-    if not has_marks and NEW_QUESTION.search(text) is None:  # as most are
+    if not may_have_turns(text) and NEW_QUESTION.search(text) is None:  # as most are
         return text
-    turns = [(one.start(), False) for one in NEW_QUESTION.finditer(text)]
-    turns += [(one.start(), True) for one in USER_TURN.finditer(text)]
-    ends = (text.find(end) for _, end in REASONING_MARKS)
-    start = max(0, min((place for place in ends if place >= 0), default=0))
+    start = min((place for _, end in REASONING_MARKS if (place := text.find(end)) >= 0), default=0)
     first = find_first_statement(text[start:])
-    for place, is_marked in sorted(turns):
-        if place > start and (0 <= first < place - start or is_marked and text[start:place].strip()):
+    for place, is_marked in list_turns(text):
+        is_after_answer = 0 <= first < place - start
+        if place > start and (is_after_answer or is_marked and text[start:place].strip()):
             return strip_end_marks(text[:place])
     return text

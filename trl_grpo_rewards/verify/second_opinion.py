@@ -16,7 +16,7 @@ from subprocess import DEVNULL, PIPE, Popen
 
 
 SECONDS = 2.0  # time limit of a question. Nearly all take less than half a second.
-REPLIES = {b"true\n": True, b"false\n": False}
+VERDICT_LINES = {b"true\n": True, b"false\n": False}
 LOCK = threading.Lock()
 PROCESS: Popen[bytes] | None = None
 
@@ -44,21 +44,22 @@ def start_process() -> Popen[bytes]:
 def exchange(process: Popen[bytes], gold: str, answer: str, seconds: float) -> bool | None:
     """Return the reply to a question, or None if the process has ended itself because the time is up."""
     assert process.stdin is not None and process.stdout is not None  # they are pipes
-    end, reply = time.monotonic() + seconds, b"\n"
+    end = time.monotonic() + seconds
+    reply = b"\n"
     watch = threading.Timer(seconds + 1.0, process.kill)  # if it is stopped, or hangs before it has a deadline
     with contextlib.suppress(RuntimeError):  # this process can have no more threads
         watch.start()
     try:
         process.stdin.write(json.dumps([gold, answer, seconds]).encode() + b"\n")
-        while reply and reply not in REPLIES:  # a library may have printed it
+        while reply and reply not in VERDICT_LINES:  # a library may have printed it
             reply = process.stdout.readline()
     finally:
         watch.cancel()
-        if reply not in REPLIES:
+        if reply not in VERDICT_LINES:
             end_process(process)
     if not reply and time.monotonic() < end:
         raise ChildProcessError("The process of math-verify was killed.")
-    return REPLIES.get(reply)
+    return VERDICT_LINES.get(reply)
 
 
 def end_process(process: Popen[bytes] | None) -> None:
@@ -72,7 +73,8 @@ def forget_process() -> None:
     global LOCK, PROCESS
     if PROCESS is not None and PROCESS.stdin is not None:
         PROCESS.stdin.close()
-    LOCK, PROCESS = threading.Lock(), None
+    LOCK = threading.Lock()
+    PROCESS = None
 
 
 atexit.register(lambda: end_process(PROCESS))

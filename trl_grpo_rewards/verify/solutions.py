@@ -38,10 +38,10 @@ def list_solutions(value: Any) -> list[Any]:
 
 
 def choose_best(scores: list[Score]) -> Score:
-    known = [score for score in scores if score is not None]
-    if 1.0 in known or len(known) < len(scores):
-        return 1.0 if 1.0 in known else None
-    return max(known)
+    judged = [score for score in scores if score is not None]
+    if 1.0 in judged or len(judged) < len(scores):
+        return 1.0 if 1.0 in judged else None
+    return max(judged)
 
 
 def read_gold(gold: Any) -> str | None:
@@ -72,7 +72,7 @@ def read_gold_text(gold: str) -> str | None:
 FIRST_NUMBERS = re.compile(r"\d+(?:\.\d+)?")
 MAX_WORDS = 6  # largest number of words of a solution that a model is expected to repeat word for word
 VERBS = {"is", "are", "was", "were", "has", "have", "had", "can", "must", "should", "will", "does"}
-KINDS: tuple[Kind, ...] = ("whole", "several", "in part", "not at all")
+READING_KINDS: tuple[Kind, ...] = ("whole", "several", "in part", "not at all")
 
 
 def read_solutions(values: list[Any]) -> list[Reading]:
@@ -86,12 +86,15 @@ def merge_readings(readings: list[Reading]) -> Reading:
     """Return the reading of a row from those of its accepted solutions: in part, if one of them cannot be read."""
     kinds = {reading.kind for reading in readings}
     values = sorted({reading.value for reading in readings if reading.value is not None})
-    best = next(kind for kind in KINDS if kind in kinds)
+    notes = [reading.note for reading in readings if reading.note]
+    return Reading(merge_kinds(kinds, len(values)), " or ".join(values) or None, notes[0] if notes else None)
+
+
+def merge_kinds(kinds: set[Kind], count: int) -> Kind:
+    best = next(kind for kind in READING_KINDS if kind in kinds)
     if len(kinds) > 1 and "not at all" in kinds:
-        best = "in part"
-    elif len(values) > 1 and best != "in part":
-        best = "any of several"
-    return Reading(best, " or ".join(values) or None, next((one.note for one in readings if one.note), None))
+        return "in part"
+    return "any of several" if count > 1 and best != "in part" else best
 
 
 def read_each(values: list[Any]) -> list[Reading]:
@@ -103,15 +106,15 @@ def read_each(values: list[Any]) -> list[Reading]:
 
 def read_solution(gold: str | None) -> Reading:
     """Return how a gold answer is read. A second opinion reads one in part that it takes for a number that occurs in it."""
-    (own,) = verify_pairs([(gold, gold)], AnswerRules())
-    if gold is None or not own.equal:
+    (to_itself,) = verify_pairs([(gold, gold)], AnswerRules())
+    if gold is None or not to_itself.equal:
         return Reading("not at all", gold and spell(gold))
     value = read(gold)
-    kind = find_kind(value) if value else "in part" if is_number_in_it(gold) else "whole"
-    return Reading(kind, write_canonically(gold), "that only math-verify can read" if own.asked else None)
+    kind = find_reading_kind(value) if value else "in part" if is_number_in_it(gold) else "whole"
+    return Reading(kind, write_canonically(gold), "that only math-verify can read" if to_itself.asked else None)
 
 
-def find_kind(value: Value) -> Literal["whole", "several", "in part"]:
+def find_reading_kind(value: Value) -> Literal["whole", "several", "in part"]:
     if isinstance(value, Collection) and value.brackets == "":
         return "several"
     return "in part" if isinstance(value, Text) and has_sentence(value) else "whole"
@@ -149,7 +152,8 @@ def is_numeric(value: Value | None) -> bool:
 def is_number_in_it(gold: str) -> bool:
     """Return whether a solution counts as equal to one of the first two different numbers of its text."""
     numbers = [*dict.fromkeys(FIRST_NUMBERS.findall(gold))][:2]
-    return any(one.equal for one in verify_pairs([(gold, number) for number in numbers], AnswerRules()))
+    verifications = verify_pairs([(gold, number) for number in numbers], AnswerRules())
+    return any(verification.equal for verification in verifications)
 
 
 FENCE = re.compile(r"```(?:json)?[ \t]*\n(.*)\n[ \t]*```", re.DOTALL | re.IGNORECASE)
@@ -177,7 +181,8 @@ def write_plainly(value: Any) -> Any:
 def read_objects(values: list[Any]) -> list[Reading]:
     readings = []
     for value in values:
-        found = [read_object(one) for one in list_solutions(value)]
-        kind: Kind = "not at all" if None in found else "any of several" if len(found) > 1 else "whole"
-        readings.append(Reading(kind, " or ".join(json.dumps(one, sort_keys=True) for one in found)))
+        objects = [read_object(solution) for solution in list_solutions(value)]
+        kind: Kind = "any of several" if len(objects) > 1 else "whole"
+        written = " or ".join(json.dumps(found, sort_keys=True) for found in objects)
+        readings.append(Reading("not at all" if None in objects else kind, written))
     return readings

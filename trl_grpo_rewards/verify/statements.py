@@ -40,18 +40,18 @@ MARKUP = re.compile(  # tags of HTML, what is struck out, and marks of bold type
     r"|(?<![\w)])\*\*(?=\S)|(?<=\S)\*\*(?![\w(])"
 )
 
-MARKS = ' \t\n*_"“”„«»「」.…।。！？✓✔✅☑\ufe0f' + "".join(map(chr, range(0x1F300, 0x1FB00)))
+OUTER_MARKS = ' \t\n*_"“”„«»「」.…।。！？✓✔✅☑\ufe0f' + "".join(map(chr, range(0x1F300, 0x1FB00)))
 # Other marks after an answer, which do not belong to it.
-CLOSING = re.compile(r"(?:(?<=[*_.”\"\]])!|(?<=[^\W\d_][^\W\d_]|'s)[!?]+|\s[:;]-?[)D])$")
-QUOTED = re.compile(r"""["'“„«「‘`]([^"“”«»\n]+?)["'”“»」’`](?:[.!?]+(?:\s|$)|\n|$)""")
+CLOSING_MARKS = re.compile(r"(?:(?<=[*_.”\"\]])!|(?<=[^\W\d_][^\W\d_]|'s)[!?]+|\s[:;]-?[)D])$")
+IN_QUOTES = re.compile(r"""["'“„«「‘`]([^"“”«»\n]+?)["'”“»」’`](?:[.!?]+(?:\s|$)|\n|$)""")
 FILLER = r"(?:[\s$*}]|\\[,;:! ()\[\]]|\\q?quad){0,12}"
-OTHERWISE = "also|else|even|perhaps|maybe|possibly|alternatively|otherwise|either|again|both"
-JOINER = rf"\b(?:{OTHERWISE}|(and|or))\b"
-WORDS = (
+ALTERNATIVES = "also|else|even|perhaps|maybe|possibly|alternatively|otherwise|either|again|both"
+JOINER = rf"\b(?:{ALTERNATIVES}|(and|or))\b"
+FEW_WORDS = (
     r"(?:(?!(?:so|then|thus|hence|therefore|is|are|gives?|since|because|which|we|but|not)\b)[a-z()]{1,12}\s{1,3}){0,5}"
 )
 TEXT = r"(?:\\(?:text|mbox)\{\s?)?"
-NUMBER = re.compile(r"[*_]{0,3}[-+]?\\?[$€£]?\d+(?:,\d{3})*(?:\.\d+)?%?(?: [A-Za-z]{2,12}){0,2}[*_]{0,3}")
+PLAIN_NUMBER = re.compile(r"[*_]{0,3}[-+]?\\?[$€£]?\d+(?:,\d{3})*(?:\.\d+)?%?(?: [A-Za-z]{2,12}){0,2}[*_]{0,3}")
 # What begins a remark after a number: a dash, a colon, a bracket, a comma with words, or a `!` that is not a
 # factorial.
 REMARK = re.compile(
@@ -60,9 +60,9 @@ REMARK = re.compile(
     r"|,\s(?=[A-Za-z]{2})(?!\w+\s?[=<>(:])"
 )
 
-HEDGE = re.compile(rf"(?i)\b(?:{OTHERWISE}|or|not|nor|but|minus|plus|times|over|more|less|fewer|to)\b")
+HEDGE = re.compile(rf"(?i)\b(?:{ALTERNATIVES}|or|not|nor|but|minus|plus|times|over|more|less|fewer|to)\b")
 BETWEEN_BOXES = re.compile(  # what is between two boxes of one list: a comma, or a few words and then "and" or "or"
-    rf"{FILLER}(?:[,;&/]|(?:[,;]\s?)?{TEXT}{WORDS}(?:{JOINER}[\s,/]{{0,3}}){{1,4}}\}}?){FILLER}"
+    rf"{FILLER}(?:[,;&/]|(?:[,;]\s?)?{TEXT}{FEW_WORDS}(?:{JOINER}[\s,/]{{0,3}}){{1,4}}\}}?){FILLER}"
     r"(?:[A-Za-z](?:\w|_\{?\w\}?)?\s?=\s?)?"
 )
 
@@ -85,7 +85,7 @@ DENIED = re.compile(r"(?i)\?[*_]{0,3}\s{1,3}(?:no|nope|not|wrong)\b")
 ASIDE = re.compile(r",? (?:because|since)\b|, (?:so|which|as|that|where|i\.e)\b")
 MATHEMATICS = re.compile(r"\$\$(.+?)\$\$|\$((?:[^$\\\n]|\\.)+)\$(?!\d)|\\\((.+?)\\\)")
 AFTER_MATHEMATICS = re.compile(r"[,;] (?!or\b|and\b)[A-Za-z]|as\b|because\b|since\b")
-TWO_WORDS = re.compile(r"[A-Za-z]{2,} [A-Za-z]{2,}")
+SEVERAL_WORDS = re.compile(r"[A-Za-z]{2,} [A-Za-z]{2,}")
 MAX_EMPTY_BOXES = 3  # largest number of empty boxes after the answer that are taken for remarks on the form
 MAX_NAMED_CHARS = 100
 MAX_JOINED_BOXES = 20
@@ -98,7 +98,7 @@ def find_boxed_answer(text: str, which: BoxChoice = "last") -> str | None:
     if which == "last":
         return join_last_boxes(text, find_last_boxes(text))
     boxes = [*itertools.islice(BOX.finditer(text), 2)]
-    return None if not boxes or (which == "only" and len(boxes) > 1) else read_content(text, boxes[0].end())[0]
+    return None if not boxes or (which == "only" and len(boxes) > 1) else read_box(text, boxes[0].end())[0]
 
 
 def find_last_boxes(text: str) -> deque[re.Match[str]]:
@@ -108,31 +108,32 @@ def find_last_boxes(text: str) -> deque[re.Match[str]]:
 
 def join_last_boxes(text: str, boxes: deque[re.Match[str]]) -> str | None:
     """Return the content of the last box that is not empty, joined with the boxes that are in one list with it."""
-    contents: list[str] = []
-    words: list[str] = []
-    end, empty = len(text), 0
-    for box in reversed(boxes):
-        content, after = read_content(text, box.end())
-        if contents:
-            between = BETWEEN_BOXES.fullmatch(text, after, end)
-            if not content or between is None or len(contents) > MAX_JOINED_BOXES:
-                break
-            words.append(f" {between[1]} " if between[1] else ", ")
-        elif content is None:
+    before = [*boxes]
+    while before:
+        box = before.pop()
+        content, _ = read_box(text, box.end())
+        if content is None:
             return None
-        end = box.start()
-        if contents or content.strip() or empty == MAX_EMPTY_BOXES:
-            contents.append(content)
-        else:
-            empty += 1
-    if not contents:
-        return "" if empty else None
-    if len({*contents}) == 1:
-        return contents[0]
-    return "".join(part for pair in zip(contents[::-1], [*words[::-1], ""], strict=True) for part in pair)
+        if content.strip() or len(boxes) - len(before) > MAX_EMPTY_BOXES:
+            return join_boxes(text, content, box.start(), before) if before else content
+    return "" if boxes else None
 
 
-def read_content(text: str, start: int) -> tuple[str | None, int]:
+def join_boxes(text: str, content: str, start: int, before: list[re.Match[str]]) -> str:
+    """Return the content of a box that starts here, joined with the boxes before it that are in one list with it."""
+    parts = [content]
+    for box in reversed(before):
+        earlier, end = read_box(text, box.end())
+        between = BETWEEN_BOXES.fullmatch(text, end, start)
+        if not earlier or between is None or len(parts) > 2 * MAX_JOINED_BOXES:
+            break
+        parts = [earlier, f" {between[1]} " if between[1] else ", ", *parts]
+        start = box.start()
+    are_same = len({*parts[::2]}) == 1
+    return content if are_same else "".join(parts)
+
+
+def read_box(text: str, start: int) -> tuple[str | None, int]:
     """Return the content that starts here, or None if its brace is never closed, and the place after it."""
     while text[start : start + 1].isspace():
         start += 1
@@ -170,18 +171,20 @@ def find_stated_answer(text: str) -> str | None:
 def find_first_statement(text: str) -> int:
     """Return where a text first states an answer, in a box, after a mark or in words, or -1."""
     phrases = (
-        one for one in STATEMENT.finditer(text) if AFTER_COLON.match(one[0]) or NAME_OR_VALUE.match(text, one.end())
+        phrase
+        for phrase in STATEMENT.finditer(text)
+        if AFTER_COLON.match(phrase[0]) or NAME_OR_VALUE.match(text, phrase.end())
     )
-    hashes = (one for one in HASHES.finditer(text) if VALUE.match(text, one.end()))
+    hashes = (mark for mark in HASHES.finditer(text) if VALUE.match(text, mark.end()))
     found = (BOX.search(text), TAG_END.search(text), next(phrases, None), next(hashes, None))
-    return min((one.start() for one in found if one is not None), default=-1)
+    return min((first.start() for first in found if first is not None), default=-1)
 
 
 def list_marked_statements(text: str) -> Iterator[tuple[int, str | None]]:
     """Yield where the last statement of each kind of mark is, and its answer, which is None if it was cut off."""
     if boxes := find_last_boxes(text):
         content = join_last_boxes(text, boxes)
-        yield (boxes[-1].end(), add_other_letter(text, read_content(text, boxes[-1].end())[1], content))
+        yield (boxes[-1].end(), add_other_letter(text, read_box(text, boxes[-1].end())[1], content))
     if (hashes := text.rfind("####")) >= 0:
         yield (hashes, read_statement(text[hashes + 4 :].strip().partition("\n")[0]))
     for closing in deque(TAG_END.finditer(text), maxlen=1):
@@ -199,10 +202,7 @@ def add_other_letter(text: str, end: int, answer: str | None) -> str | None:
 
 def list_worded_statements(text: str, are_alone: bool) -> Iterator[tuple[int, str | None]]:
     """Yield the last statements in words. A phrase next to a marked statement counts only if a value follows it."""
-    found = STATEMENT.finditer(text)
-    phrases = [one.end() for one in found if not CHECKED.search(text, max(0, one.start() - 30), one.start())]
-    values = [place for place in phrases if VALUE.match(text, place)]
-    for place in (values or (phrases if are_alone else []))[-1:]:
+    if (place := find_phrase(text, are_alone)) is not None:
         yield (place, read_statement(text[place:]))
     for last_named in deque(NAMED_LAST.finditer(text), maxlen=1):
         line = text[max(0, last_named.start() - MAX_NAMED_CHARS) : last_named.start()].rpartition("\n")[2]
@@ -215,31 +215,57 @@ def list_worded_statements(text: str, are_alone: bool) -> Iterator[tuple[int, st
         yield (last.start(1), read_statement(last[1]))
 
 
+def find_phrase(text: str, are_alone: bool) -> int | None:
+    """Return where the last phrase before a statement ends, best of all one before a value, or None."""
+    phrases = [
+        found.end()
+        for found in STATEMENT.finditer(text)
+        if not CHECKED.search(text, max(0, found.start() - 30), found.start())
+    ]
+    values = [place for place in phrases if VALUE.match(text, place)]
+    places = values or (phrases if are_alone else [])
+    return places[-1] if places else None
+
+
 def read_statement(text: str) -> str | None:
     """Return the first sentence, or only its mathematics or number, without a remark and closing marks after it."""
     text = MARKUP.sub("", text[:MAX_STATEMENT_CHARS]).lstrip(" \t\n*_}")
-    if (quoted := QUOTED.match(text)) is not None:
+    if (quoted := IN_QUOTES.match(text)) is not None:
         return quoted[1].strip()
     text = text.lstrip('"“„«「')
-    match = MATHEMATICS.match(text)
-    if match and match.lastindex and not TWO_WORDS.search(inside := match[match.lastindex].strip()):
-        rest = text[match.end() :].lstrip("*_ ")
-        if not rest or rest[0] in ".!\n" or inside[-1:] == "." or AFTER_MATHEMATICS.match(rest):
-            return inside.removesuffix(".")
+    formula = read_formula(text)
+    return read_sentence(text) if formula is None else formula
+
+
+def read_formula(text: str) -> str | None:
+    """Return the mathematics that a text begins with, or None if it goes on with the words after it."""
+    found = MATHEMATICS.match(text)
+    if found is None or found.lastindex is None:
+        return None
+    formula = found[found.lastindex].strip()
+    if SEVERAL_WORDS.search(formula):
+        return None
+    rest = text[found.end() :].lstrip("*_ ")
+    ends = not rest or rest[0] in ".!\n" or formula[-1:] == "."
+    return formula.removesuffix(".") if ends or AFTER_MATHEMATICS.match(rest) else None
+
+
+def read_sentence(text: str) -> str | None:
+    """Return the first sentence without what follows its statement, or None if it asks a question and denies it."""
     sentence = SENTENCE.match(text)
     if sentence and DENIED.match(text, sentence.end()):
         return None
     text = sentence[0].removesuffix("です").removesuffix("입니다") if sentence else text
-    number = NUMBER.match(text)
+    number = PLAIN_NUMBER.match(text)
     if number and REMARK.match(text, number.end()) and not HEDGE.search(text, number.end()):
         return number[0].strip(" *_")
-    text = strip_marks(ASIDE.split(text, maxsplit=1)[0]).strip()
+    text = strip_outer_marks(ASIDE.split(text, maxsplit=1)[0]).strip()
     is_open = sum(map(text.count, ")]}")) > sum(map(text.count, "([{"))
     return (text[:-1] if is_open and text[-1] in ")}" else text) or None
 
 
-def strip_marks(text: str) -> str:
+def strip_outer_marks(text: str) -> str:
     """Return a text without quotes around it, and without emoji and other marks after it."""
-    text = CLOSING.sub("", text.rstrip(MARKS)).rstrip(MARKS)
-    quoted = QUOTED.fullmatch(text)
+    text = CLOSING_MARKS.sub("", text.rstrip(OUTER_MARKS)).rstrip(OUTER_MARKS)
+    quoted = IN_QUOTES.fullmatch(text)
     return quoted[1] if quoted else text

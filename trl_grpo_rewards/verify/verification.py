@@ -19,9 +19,9 @@ from . import second_opinion
 from .statements import read_braced
 
 
-INTEGER = re.compile(r"[+-]?\d{1,4300}")  # Python does not read longer ones
+WHOLE_NUMBER = re.compile(r"[+-]?\d{1,4300}")  # Python does not read longer ones
 BRACED = re.compile(r"\{(\w)\}")  # `x^{2}` is `x^2`
-BESIDE = re.compile(r"(?:(?<![_^\d])\d+|\\circ)\s+\d+(?!\d*/)")  # math-verify adds them; mixed numbers are none
+SIDE_BY_SIDE = re.compile(r"(?:(?<![_^\d])\d+|\\circ)\s+\d+(?!\d*/)")  # math-verify adds them; mixed numbers are none
 TIGHT = re.compile(r"\d+(?:,\d+)+|\d+(?: \d+)+")  # integers with separators, as in `16,191`
 OPERATION = re.compile(r"\w[-+*/^!\\(]|\\[a-z]")
 # A letter, also with words after it, but without operations.
@@ -29,7 +29,7 @@ CHOICE = re.compile(r"(?:(?i:option|choice|answer):? ?)?[(\[]?[A-Ja-j](?:[)\].:(
 
 
 def is_readable(gold: str) -> bool:
-    return INTEGER.fullmatch(gold) is not None or read(gold) is not None
+    return WHOLE_NUMBER.fullmatch(gold) is not None or read(gold) is not None
 
 
 @functools.lru_cache(maxsize=1 << 14)
@@ -53,15 +53,28 @@ def settle(gold: str, answer: str, rules: AnswerRules) -> bool | None:
         return None
     given = read(answer)
     if given is None:
-        return True if is_letter(right) and chooses(answer, right) else False if rules.evaluated else None
+        return settle_unread(answer, right, rules)
     verdict = compare_values(right, given, rules)
-    if verdict is False and is_letter(right):
-        verdict = chooses(answer, right)
-    if verdict is False and is_list(right) and (TIGHT.fullmatch(gold) or TIGHT.fullmatch(answer)):
-        verdict = compare_values(read(part_numbers(gold)) or right, read(part_numbers(answer)) or given, rules)
+    if verdict is False:
+        verdict = compare_otherwise(gold, answer, right, given, rules)
     if verdict is not False and rules.evaluated and is_open(given) and not is_open(right):
         return False
     return verdict
+
+
+def settle_unread(answer: str, right: Value, rules: AnswerRules) -> bool | None:
+    if is_letter(right) and chooses(answer, right):
+        return True
+    return False if rules.evaluated else None
+
+
+def compare_otherwise(gold: str, answer: str, right: Value, given: Value, rules: AnswerRules) -> bool | None:
+    """Compare what two unequal texts may also be: a letter with its choice after it, and numbers that are a list."""
+    if is_letter(right) and chooses(answer, right):
+        return True
+    if not is_list(right) or not (TIGHT.fullmatch(gold) or TIGHT.fullmatch(answer)):
+        return False
+    return compare_values(read(part_numbers(gold)) or right, read(part_numbers(answer)) or given, rules)
 
 
 def part_numbers(text: str) -> str:
@@ -77,8 +90,8 @@ def chooses(answer: str, letter: Value) -> bool:
 
 def find_letter(text: str, letters: str = CHOICE_LETTERS) -> str | None:
     """Return the letter that a short text chooses, or None if it chooses no letter or several."""
-    found = find_choice(spell(text).replace("*", ""), letters)
-    return found and found[1]
+    choice = find_choice(spell(text).replace("*", ""), letters)
+    return choice and choice[1]
 
 
 def is_unfit(text: str) -> bool:
@@ -87,7 +100,7 @@ def is_unfit(text: str) -> bool:
 
     A text with stray braces, or with two numbers side by side, is not mathematics.
     """
-    if len(text) > MAX_CACHED_CHARS or read_braced(f"{{{text}}}") != text or BESIDE.search(spell(text)):
+    if len(text) > MAX_CACHED_CHARS or read_braced(f"{{{text}}}") != text or SIDE_BY_SIDE.search(spell(text)):
         return True
     value = read(text)
     if value is not None:
@@ -121,11 +134,15 @@ def set_words_apart(text: str) -> str:
         tokens = tokenize(text)
     except Unreadable:
         return spell(text)
-    parts, is_word = "", False
+    spelled = ""
+    was_word = False
     for token in tokens:
-        was_word, is_word = is_word, len(token.text) > 1 and token.text.isalpha()
-        parts += " " * (token.spaced and (is_word or was_word)) + token.text
-    return parts
+        is_word = len(token.text) > 1 and token.text.isalpha()
+        if token.spaced and (is_word or was_word):
+            spelled += " "
+        spelled += token.text
+        was_word = is_word
+    return spelled
 
 
 logger = logging.getLogger(__name__)
@@ -138,7 +155,7 @@ FAULT_MESSAGES = {
     "worker": "math-verify could not be started, or it was killed from outside, so completions are not scored. To see "
     "the error, run `python -m trl_grpo_rewards.verify.symbolic` in a terminal.",
 }
-WARNED: set[str] = set()
+SHOWN_FAULTS: set[str] = set()
 
 
 class Verification(NamedTuple):
@@ -151,15 +168,15 @@ def verify_pairs(pairs: Sequence[tuple[str | None, str | None]], rules: AnswerRu
     """Verify each pair of a gold answer and an answer, both of which may be missing. Equal pairs are verified once."""
     verifications = {pair: verify_pair(*pair, rules) for pair in dict.fromkeys(pairs)}
     for (gold, answer), (_, fault, _) in verifications.items():
-        if gold is not None and fault is not None and fault not in WARNED:
-            WARNED.add(fault)
+        if gold is not None and fault is not None and fault not in SHOWN_FAULTS:
+            SHOWN_FAULTS.add(fault)
             warning = "%s This is shown once; the answer is %.200r and the solution is %.200r."
             logger.warning(warning, FAULT_MESSAGES[fault], answer, gold)
     return [verifications[pair] for pair in pairs]
 
 
 def verify_pair(gold: str | None, answer: str | None, rules: AnswerRules) -> Verification:
-    if gold and answer and INTEGER.fullmatch(gold) and INTEGER.fullmatch(answer) and rules.tolerance is None:
+    if gold and answer and WHOLE_NUMBER.fullmatch(gold) and WHOLE_NUMBER.fullmatch(answer) and rules.tolerance is None:
         return Verification(int(gold) == int(answer))  # as most are
     if gold is None or costs_too_much(gold):
         return Verification(None, "gold")
@@ -173,12 +190,18 @@ def verify_pair(gold: str | None, answer: str | None, rules: AnswerRules) -> Ver
         return Verification(None, "worker", True)
 
 
+def is_known(gold: str) -> bool:
+    """Return whether math-verify can read a gold answer that this package cannot."""
+    return not is_unfit(gold) and bool(second_opinion.ask(spell(gold), spell(gold)))
+
+
 def compare_pair(gold: str, answer: str | None, rules: AnswerRules, asked: bool) -> Verification:
-    if asked and (is_unfit(gold) or not second_opinion.ask(spell(gold), spell(gold))):
+    if asked and not is_known(gold):
         return Verification(None, "gold", not is_unfit(gold))
     if not answer or (asked and spell(gold) == spell(answer)):
         return Verification(bool(answer), None, asked)
-    if (verdict := settle(gold, answer, rules)) is not None or is_unfit(gold) or is_unfit(answer):
+    verdict = settle(gold, answer, rules)
+    if verdict is not None or is_unfit(gold) or is_unfit(answer):
         return Verification(bool(verdict), None, asked)
     opinion = second_opinion.ask(spell(gold), spell(answer))
     return Verification(bool(opinion), "timeout" if opinion is None else None, True)

@@ -10,7 +10,7 @@ from typing import Literal, TypeGuard
 from ..matching import Kind, Same, Verdict, conjoin
 from ..reader import LIST, NEGATION, UNIT, Reader, parse_number
 from ..tokens import NUMBERS, Token, Unreadable
-from ..units import PARTS, find_unit
+from ..units import SMALLER_UNITS, find_unit
 from ..values import (
     EMPTY_SET,
     INFINITY,
@@ -117,7 +117,7 @@ def joins_parts(reader: Reader, place: int) -> bool:
     if place + 2 >= reader.end or reader.tokens[place + 1].kind != "number":
         return False
     units = [find_unit(reader.tokens[here].text) or (("", 1),) for here in (place - 1, place + 2)]
-    return (units[0][0][0], units[1][0][0]) in PARTS
+    return (units[0][0][0], units[1][0][0]) in SMALLER_UNITS
 
 
 def read_list(reader: Reader, first: Value) -> Value:

@@ -6,8 +6,19 @@ from itertools import pairwise
 
 from ..matching import AnswerRules, Kind, Same, Verdict
 from ..reader import RELATION, UNIT, Reader
-from ..tokens import BRACKETS, CLOSING, IN_NUMERALS, NUMBERS, Token, Unreadable
-from ..units import COUNTERS, KNOWN, LETTERS, MARKS, PREFIXES, SHORT, SPELLINGS, Unit, find_unit, match_units
+from ..tokens import BRACKETS, CLOSING_BRACKETS, IN_NUMERALS, NUMBERS, Token, Unreadable
+from ..units import (
+    COUNTERS,
+    FEET_AND_INCHES,
+    LETTER_UNITS,
+    SHORT_SYMBOLS,
+    SPELLINGS,
+    UNIT_NAMES,
+    UNIT_PREFIXES,
+    Unit,
+    find_unit,
+    match_units,
+)
 from ..values import (
     Number,
     Operation,
@@ -101,7 +112,7 @@ class UnitReader:
             return find_unit(text + self.tokens[self.place].text)
         if token.kind == "letter":
             return self.read_letter(token)
-        if text in CLOSING or text in JOINING:
+        if text in CLOSING_BRACKETS or text in JOINING:
             return ()
         if token.kind == "word" or text in UNIT_SIGNS:
             return self.read_word(text)
@@ -124,7 +135,7 @@ class UnitReader:
                 self.sign = self.signs_in_fraction.pop()
         elif text in POWERS_BEFORE:
             self.next_power = POWERS_BEFORE[text]
-        elif text in POWERS_AFTER and self.last in KNOWN:
+        elif text in POWERS_AFTER and self.last in UNIT_NAMES:
             self.powers[self.last] *= POWERS_AFTER[text]
         else:
             return False
@@ -132,7 +143,7 @@ class UnitReader:
 
     def starts_prefixed(self, text: str) -> bool:
         r"""Whether a letter and the next token are one unit, such as `k\Omega` and `\mu m`."""
-        if text not in PREFIXES or self.place + 1 == len(self.tokens):
+        if text not in UNIT_PREFIXES or self.place + 1 == len(self.tokens):
             return False
         after = self.tokens[self.place + 1].text
         return after == "\\Omega" or (text == "\\mu" and text + after in SPELLINGS)
@@ -143,7 +154,7 @@ class UnitReader:
         exponent = self.read_group()
         if exponent == "\\circ":
             return DEGREES
-        if exponent in MARKS:
+        if exponent in FEET_AND_INCHES:
             return ((exponent, 1),)
         if not self.last or exponent.removeprefix("-") not in ("1", "2", "3"):
             return None
@@ -218,9 +229,9 @@ def attach_unit(reader: Reader, value: Value) -> Value | None:
     unit = read_unit([*degrees, *rest])
     if unit is None:
         raise Unreadable("words that are no unit")
-    if is_operation(value, "+") and not rest[0].upright and rest[0].text in SHORT:
+    if is_operation(value, "+") and not rest[0].upright and rest[0].text in SHORT_SYMBOLS:
         raise Unreadable("letters after a sum, which may be factors")
-    if is_bare_name(value) and not any(name in KNOWN for name, _ in unit):
+    if is_bare_name(value) and not any(name in UNIT_NAMES for name, _ in unit):
         raise Unreadable("words after a name")
     reader.place = end
     return Quantity(amount, unit)
@@ -247,7 +258,7 @@ def attach_quantity(reader: Reader, value: Value, unit: Unit | None, places: lis
     reader.place = places[0]
     rest = reader.read(UNIT)
     if unit == (("'", 1),):
-        unit = MARKS["'"]
+        unit = FEET_AND_INCHES["'"]
         rest = read_inches(rest)
     quantities = rest.quantities if isinstance(rest, Parts) else (finish_quantity(rest),)
     if not all(isinstance(quantity, Quantity) for quantity in quantities):
@@ -258,7 +269,7 @@ def attach_quantity(reader: Reader, value: Value, unit: Unit | None, places: lis
 def read_inches(value: Value) -> Value:
     if not isinstance(value, Quantity) or value.unit != (("''", 1),):
         return value
-    return Quantity(value.value, MARKS["''"])
+    return Quantity(value.value, FEET_AND_INCHES["''"])
 
 
 def read_scale(reader: Reader, value: Value) -> Value | None:
@@ -291,7 +302,7 @@ def find_letter_unit(reader: Reader, value: Value, start: int) -> Value:
     if isinstance(value, Quantity) and isinstance(value.value, Number):
         return value
     end = reader.place
-    place = next((here for here in range(start + 1, end) if reader.tokens[here].text in LETTERS), None)
+    place = next((here for here in range(start + 1, end) if reader.tokens[here].text in LETTER_UNITS), None)
     if place is None or not reader.tokens[place].spaced or not are_numeral_tokens(reader, start, place):
         return value
     unit = read_unit(reader.tokens[place:end], bare_letters=True)
