@@ -14,7 +14,7 @@ from accelerate import Accelerator
 from accelerate.utils import DistributedType, gather_object, send_to_device
 from torch import Tensor, nn
 
-from .config import ROW_MEANS, FilteredGRPOConfig, list_obstacles
+from .config import ROW_MEANS, FilteredGRPOConfig, Plan
 from .means import Weights, add_shares
 from .passes import LOGPS_ARGUMENTS, Logps, Sharing, pack, plan_shared, score_packed, score_padded, takes_rows
 from .paths import count_different, list_groups
@@ -225,9 +225,7 @@ class Packer:
                 batch["num_items_in_batch"] = (items if items.device.type == "mps" else items.double()) * scale
 
 
-def build_packer(trainer: Any, zero_variance: str, has_aux_loss: bool) -> Packer:
-    """Return the packer of a trainer, given what happens to dead groups."""
-    obstacles = list_obstacles(trainer.args, has_aux_loss) if zero_variance == "keep" else []
+def build_packer(trainer: Any, plan: Plan, has_aux_loss: bool) -> Packer:
     sharing = find_sharing(trainer.model, trainer.accelerator, trainer.args.pad_to_multiple_of)
     if has_aux_loss:
         sharing = "the load-balancing loss of a mixture of experts counts each token of a row"
@@ -239,9 +237,9 @@ def build_packer(trainer: Any, zero_variance: str, has_aux_loss: bool) -> Packer
         trainer.accelerator,
         trainer.args,
         pad_token_id=trainer._tokenizer.pad_token_id,
-        is_drop=zero_variance == "drop",
+        is_drop=plan.zero_variance == "drop",
         has_mean=has_aux_loss or trainer.args.entropy_coef != 0,
-        keeps_rows=any(obstacle.is_of_micro_batch for obstacle in obstacles),
+        keeps_rows=plan.keeps_rows,
         keeps_positions=not takes_positions(trainer.model, has_images=True),
         limit=find_limit(trainer.model),
     )

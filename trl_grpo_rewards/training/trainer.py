@@ -41,7 +41,7 @@ from ..scores import check_rollout
 from .alarms import Alarm
 from .attention import avoid_cudnn
 from .checkpoints import agree_on_checkpoint, name_metric, resume_order
-from .config import FilteredGRPOConfig, build_rule, check_config, resolve_zero_variance
+from .config import FilteredGRPOConfig, build_rule, make_plan
 from .groups import (
     Generation,
     ScoredGroups,
@@ -105,6 +105,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
 
     _tag_names = ["trl", "grpo", "trl-grpo-rewards"]
 
+    args: FilteredGRPOConfig
     train_dataset: Any
     reward_funcs: list[Any]
     _buffered_inputs: list[TensorBatch]
@@ -124,7 +125,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
             name = model if isinstance(model, str) else model.config._name_or_path
             args = FilteredGRPOConfig(f"{name.rstrip('/').split('/')[-1]}-GRPO")
         changes = find_changes(self, FilteredGRPOTrainer, GRPOTrainer)
-        check_config(args, changes)
+        make_plan(args, changes)
         reward_funcs, weights = unpack_rewards(reward_funcs, args)
         world = kwargs.get("environment_factory"), kwargs.get("rollout_func")
         if world[1] is not None:
@@ -151,9 +152,9 @@ class FilteredGRPOTrainer(GRPOTrainer):
         if args.max_resample_rounds:
             order = len(self.train_dataset), args.seed + 1, args.shuffle_dataset
             self._prompts = PromptStream(*order, has_prompts=train_dataset is not None)
-        self._packer = build_packer(self, self.zero_variance, has_aux_loss=self.aux_loss_enabled)
+        self._packer = build_packer(self, self._plan, has_aux_loss=self.aux_loss_enabled)
         self._sharing_trial = Trial(self._packer)
-        if self._packs and has_fused_head():
+        if self._plan.packs and has_fused_head():
             for each in filter(None, (self.model, self.ref_model)):
                 cut_columns(each)
         self._means = MetricMeans(args.importance_sampling_level == "sequence")
@@ -178,12 +179,15 @@ class FilteredGRPOTrainer(GRPOTrainer):
 
     def _resolve(self, changes: dict[str, str]) -> None:
         """Decide what happens to dead groups and whether rows are packed."""
-        check_config(self.args, changes)
-        self._changes, own_loss = changes, changes.get("loss")
-        self.zero_variance, reason = resolve_zero_variance(self.args, self.aux_loss_enabled, own_loss)
-        self._packs = self.args.packing and own_loss is None
-        if reason and self.accelerator.is_main_process:
-            logger.warning(reason)
+        self._changes = changes
+        self._plan = make_plan(self.args, changes, self.aux_loss_enabled)
+        if self._plan.reason and self.accelerator.is_main_process:
+            logger.warning(self._plan.reason)
+
+    @property
+    def zero_variance(self) -> str:
+        """What happens to dead groups: `"skip"`, `"drop"` or `"keep"`, as the options say or `"auto"` has decided."""
+        return self._plan.zero_variance
 
     def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:
         self.args = name_metric(self, self._best_metric)
@@ -237,7 +241,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self.log_multimodal = self.args.log_multimodal and agree_on_images(rows, generated[6])
         groups = self._score(prompts, contents, ids)
         self._log_groups(seconds_generation=sampled - start, seconds_scoring=time.perf_counter() - sampled)
-        if self._packs:
+        if self._plan.packs:
             plain = super()._get_per_token_logps_and_entropies
             self._sharing_trial.run(plain, self.model, prompt_ids, ids, self.num_generations)
         last_ids = {*self.eos_token_ids, self._tokenizer.pad_token_id}
@@ -282,7 +286,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         packed = model.packed if isinstance(model, Positioned) else None
         if packed is not None and packed.shape == (count, batch["logits_to_keep"]):
             return score_packed(plain, model.func, packed, batch.get("compute_entropy", False))
-        if torch.is_grad_enabled() or not self._packs or any(others) or kwargs.get("compute_aux_loss"):
+        if torch.is_grad_enabled() or not self._plan.packs or any(others) or kwargs.get("compute_aux_loss"):
             return score_padded(plain, model, batch["logits_to_keep"], *args, **kwargs)
         rows, generation = [*range(count)], self._sampling.generation
         if generation is not None and self._removes_dead_rows and "advantages" not in self._changes:
@@ -307,7 +311,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         """Return a batch with the list `live`, which says which rows are trained on."""
         output, generation, prompts = self._sample(make_batch, inputs)
         if not self._removes_dead_rows:
-            return {**output, "live": [True] * len(inputs)} if self.model.training and self._packs else output
+            return {**output, "live": [True] * len(inputs)} if self.model.training and self._plan.packs else output
         rows = generation.live
         if self._prompts is not None:
             sample = partial(self._sample, make_batch)
@@ -336,7 +340,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
             self._log_groups(**generation.groups.metrics())
         if self.model.training and "advantages" in self._changes:
             generation = generation.revive(output, self._logs["advantages"], self.accelerator.gather)
-        if self.model.training and not self._packs:
+        if self.model.training and not self._plan.packs:
             self._log_groups(rows_computed=generation.groups.totals.numel())
         prompts = gather_object(places)[:: generation.groups.size] if self._prompts is not None else []
         if self.model.training:
