@@ -150,11 +150,8 @@ class Batch:
             starts = range(0, self.size, size)
             varied = [name for row, names in changed.items() if row % size for name in names if name != "prompts"]
         else:
-            runs = [*pairwise([0, *(row for row, names in changed.items() if names), self.size])]
-            shortest = min(end - start for start, end in runs) or 1
-            starts = [cut for start, end in runs for cut in range(start, end, shortest)]
-            single = [bound for run in runs if run[1] - run[0] == 1 and "prompts" in shared for bound in run]
-            varied = [changed[bound][0] for bound in single if "prompts" not in changed.get(bound, ["prompts"])]
+            starts = find_starts(changed, self.size)
+            varied = find_varied(changed, self.size) if "prompts" in shared else []
         for name in varied:
             raise ValueError(
                 f"A grouped reward needs columns that are equal for all completions of a prompt. The column '{name}' differs "
@@ -200,6 +197,24 @@ class Batch:
     def log_metric(self, metric: str, value: float) -> None:
         if "log_metric" in self.hooks:
             self.hooks["log_metric"]("/".join((*self.path, metric)), value)
+
+
+def list_runs(changed: Mapping[int, list[str]], size: int) -> list[tuple[int, int]]:
+    """Return the runs of rows without a change of a column, given the columns that change at each row."""
+    return [*pairwise([0, *(row for row, names in changed.items() if names), size])]
+
+
+def find_starts(changed: Mapping[int, list[str]], size: int) -> list[int]:
+    """Return where groups start: at each change, and inside longer runs as often as in the shortest one."""
+    runs = list_runs(changed, size)
+    shortest = min(end - start for start, end in runs) or 1
+    return [place for start, end in runs for place in range(start, end, shortest)]
+
+
+def find_varied(changed: Mapping[int, list[str]], size: int) -> list[str]:
+    """Return columns that change next to a run of a single row, where the prompt stays the same."""
+    single = [place for run in list_runs(changed, size) if run[1] - run[0] == 1 for place in run]
+    return [changed[place][0] for place in single if "prompts" not in changed.get(place, ["prompts"])]
 
 
 def take(values: Sequence[Any], rows: Sequence[int]) -> Sequence[Any]:

@@ -183,23 +183,35 @@ def check_bounds(value: Any, annotation: Any, what: str) -> None:
 def has_type(value: Any, annotation: Any = Any) -> bool:
     """Return whether an option or a value of a dataset has the annotated type. Types that cannot be checked fit everything."""
     annotation = strip_annotation(annotation)
-    origin, inner = get_origin(annotation) or annotation, get_args(annotation)
+    origin = get_origin(annotation) or annotation
+    inner = get_args(annotation)
     if origin in (Any, None):
         return value is None or origin is Any
     if origin in (Union, UnionType):
-        return any(has_type(value, one) for one in inner)
+        return any(has_type(value, member) for member in inner)
     if origin is Literal:
         return value in inner
     if origin is Callable:
         return callable(value)
     if origin in (int, float):
         return isinstance(value, int if origin is int else Real) and not isinstance(value, bool)
-    if origin in (dict, Mapping):
-        key, item = inner or (Any, Any)
-        return isinstance(value, Mapping) and all(has_type(k, key) and has_type(v, item) for k, v in value.items())
-    if origin is tuple and inner and inner[-1] is not ...:
-        return isinstance(value, (list, tuple)) and len(value) == len(inner) and all(map(has_type, value, inner))
-    if origin in (list, tuple, set, frozenset):
-        kinds = (list, tuple) if origin in (list, tuple) else (set, frozenset)
-        return isinstance(value, kinds) and all(has_type(item, *inner[:1]) for item in value)
+    if origin in CONTAINERS:
+        return isinstance(value, CONTAINERS[origin]) and has_items(value, origin, inner)
     return not isinstance(origin, type) or isinstance(value, origin)
+
+
+CONTAINERS: dict[Any, Any] = {  # types of annotations, and those of values that fit them
+    **dict.fromkeys((dict, Mapping), Mapping),
+    **dict.fromkeys((list, tuple), (list, tuple)),
+    **dict.fromkeys((set, frozenset), (set, frozenset)),
+}
+
+
+def has_items(values: Any, container: Any, kinds: tuple[Any, ...]) -> bool:
+    """Return whether what is in a container has the types between the brackets of its annotation, if there are any."""
+    if isinstance(values, Mapping):
+        key, item = kinds or (Any, Any)
+        return all(has_type(name, key) and has_type(value, item) for name, value in values.items())
+    if container is tuple and kinds and kinds[-1] is not ...:  # one type for each item
+        return len(values) == len(kinds) and all(map(has_type, values, kinds))
+    return all(has_type(value, *kinds[:1]) for value in values)

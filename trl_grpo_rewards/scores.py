@@ -68,27 +68,36 @@ def check_results(function: Callable[..., Any], reward: str, is_async: bool) -> 
     return call_async if is_async else call
 
 
+PER_ROW = ("prompt_ids", "completion_ids")  # fields of a rollout that must be lists
+
+
 def check_rollout(roll_out: Callable[..., Any], prompts: list[Any], trainer: Any) -> Any:
     """Return what a rollout function returned for prompts, which TRL has repeated for each completion."""
     fields = roll_out(prompts, trainer)
-    is_dict, per_row = isinstance(fields, Mapping), ("prompt_ids", "completion_ids")
-    lists = {name: one for name, one in fields.items() if isinstance(one, list) or name in per_row} if is_dict else {}
-    found = {name: len(one) if hasattr(one, "__len__") else 0 for name, one in lists.items()}
-    wrong = [f"{count} values in '{name}'" for name, count in found.items() if count != len(prompts)]
-    if is_dict and not wrong:
-        tokens = [len(ids) for ids in fields.get("completion_ids", ())]
-        masks = tokens if fields.get("env_mask") is None else map(len, fields["env_mask"])
-        pairs = enumerate(zip(tokens, masks, strict=False))
-        wrong = [
-            f"{one} tokens and {mask} values for row {row}" for row, (one, mask) in pairs if not one or mask != one
-        ]
-    if not is_dict or wrong:
+    if wrong := describe_wrong_fields(fields, len(prompts)):
         raise ValueError(
             f"rollout_func must return a dict of lists, with one value for each of the {len(prompts)} prompts, a token or more in "
-            f"each of 'completion_ids', and one value of 'env_mask' per token; got {wrong[0] if wrong else repr(fields)[:100]}. "
+            f"each of 'completion_ids', and one value of 'env_mask' per token; got {wrong}. "
             f"TRL has already repeated the prompts, and the token that ends a completion counts."
         )
-    return {**fields, **{name: [[*map(int, row)] for row in fields[name]] for name in per_row if name in fields}}
+    return {**fields, **{name: [[*map(int, row)] for row in fields[name]] for name in PER_ROW if name in fields}}
+
+
+def describe_wrong_fields(fields: Any, size: int) -> str:
+    """Return what is wrong with the fields of a rollout for `size` prompts, or nothing."""
+    if not isinstance(fields, Mapping):
+        return repr(fields)[:100]
+    for name, values in fields.items():
+        if isinstance(values, list) or name in PER_ROW:
+            count = len(values) if hasattr(values, "__len__") else 0
+            if count != size:
+                return f"{count} values in '{name}'"
+    tokens = [len(ids) for ids in fields.get("completion_ids", ())]
+    masks = tokens if fields.get("env_mask") is None else [*map(len, fields["env_mask"])]
+    for row, (count, mask) in enumerate(zip(tokens, masks, strict=False)):
+        if not count or mask != count:
+            return f"{count} tokens and {mask} values for row {row}"
+    return ""
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,12 @@ import pytest
 from trl import GRPOConfig
 
 from trl_grpo_rewards import FilteredGRPOConfig
-from trl_grpo_rewards.training.config import ROW_MEANS, check_config, list_obstacles, resolve_zero_variance
+from trl_grpo_rewards.training.config import ROW_MEANS, list_dead_gradients, make_plan
 
 
 def test_by_default_dead_groups_are_skipped_and_all_else_is_as_in_trl(config):
     args = config()
-    check_config(args)
-    assert list_obstacles(args) == [] and resolve_zero_variance(args)[0] == "skip"
+    assert list_dead_gradients(args) == [] and make_plan(args) == ("skip", True, False, "")
     ours, theirs = ({**cls.__dataclass_fields__} for cls in (FilteredGRPOConfig, GRPOConfig))
     assert all(ours[name].default == field.default for name, field in theirs.items())
     own = {*FilteredGRPOConfig.__annotations__}
@@ -52,7 +51,8 @@ def test_an_option_under_which_dead_groups_have_a_gradient_rules_out_skip(config
 
     def resolve(mode):
         try:
-            return resolve_zero_variance(config(**options, zero_variance=mode), has_aux_loss)
+            plan = make_plan(config(**options, zero_variance=mode), has_aux_loss=has_aux_loss)
+            return plan.zero_variance, plan.reason
         except ValueError as error:
             return "refused", str(error)
 
@@ -89,13 +89,13 @@ CONTRADICTIONS = [
 @pytest.mark.parametrize("options, said", CONTRADICTIONS)
 def test_options_that_contradict_each_other_are_refused(config, options, said):
     with pytest.raises(ValueError, match=f"{said}.* Set "):
-        check_config(config(**options))
+        make_plan(config(**options))
 
 
 def test_options_that_fit_together_are_taken(config):
-    assert resolve_zero_variance(config(packing=False)) == ("keep", "")
+    assert make_plan(config(packing=False)) == ("keep", False, False, "")
     for options in ({}, LEAVE_OUT, *WHOLE, {"max_resample_rounds": 3, "scale_rewards": "none"}):
-        check_config(config(zero_variance="drop", **options))
+        make_plan(config(zero_variance="drop", **options))
 
 
 TOLERANCE = "zero_variance_tolerance must be at least 0 and finite; got {}. Set it to the largest difference"

@@ -29,7 +29,7 @@ from ..errors import SOLUTION_COLUMNS, MissingColumn
 from ..expressions import Reward
 from ..faults import PROMPT_COLUMNS, find_column_faults, find_large_cells, find_prompt_faults
 from ..function_rewards import find_functions
-from ..training.config import FilteredGRPOConfig, check_config
+from ..training.config import FilteredGRPOConfig, make_plan
 from ..training.validation import check_named_options, unpack_rewards
 from .console import OWN, CommandParser, build_rewards, count
 from .job_files import BUNDLED, check_rows, describe_broken_files, find_separator, name_format
@@ -159,7 +159,7 @@ def choose_model(model: str | None, dataset: str | None) -> str | None:
 
 def prepare_job(job: JobArguments, training: FilteredGRPOConfig) -> tuple[Reward, Dataset, Dataset | None]:
     """Return the rewards and the datasets for training and evaluation. Errors are raised before anything large loads."""
-    check_config(training)
+    make_plan(training)
     rewards = build_rewards(job.rewards, job.import_modules)
     with training.main_process_first():  # the other processes read its cache
         least_rows = (training.generation_batch_size or 0) // training.num_generations

@@ -30,25 +30,39 @@ def agree_on_checkpoint(resume: Any, args: FilteredGRPOConfig, run: dict[str, An
         (resume,) = broadcast_object_list([choose_last_checkpoint(args.output_dir) or True])
     if resume is None or isinstance(resume, bool):  # transformers starts anew, or says that there is none
         return resume
-    folder, file = Path(resume), "rng_state.pth" if args.world_size == 1 else f"rng_state_{args.process_index}.pth"
-    has_deepspeed = accelerator.distributed_type == DistributedType.DEEPSPEED
-    fault = describe_fault(folder, has_deepspeed)
-    if not folder.is_dir():
-        fault = f"resume_from_checkpoint must be the folder of a checkpoint, or True for the last one; there is no {resume!r}."
-    elif fault:
-        last = find_last_checkpoint(folder.parent, lambda one: not describe_fault(one, has_deepspeed))
-        fault = f"{fault} {f'Resume {last!r}, or start' if last else 'Start'} a new run from its weights."
+    folder = Path(resume)
+    file = "rng_state.pth" if args.world_size == 1 else f"rng_state_{args.process_index}.pth"
+    fault = describe_unfit(folder, accelerator.distributed_type == DistributedType.DEEPSPEED)
     seen = gather_object([(fault, None if (folder / file).exists() else file)])
     for fault, _ in seen:
         if fault:
             raise CheckpointMismatch(fault)
-    if args.process_index:
-        return resume
-    if missing := [file for _, file in seen if file]:
+    if args.process_index == 0:
+        warn_of_missing(folder, [missing for _, missing in seen if missing])
+        warn_of_differences(folder, run)
+    return resume
+
+
+def describe_unfit(folder: Path, has_deepspeed: bool) -> str:
+    """Return why a run cannot be resumed from a folder, or nothing."""
+    if not folder.is_dir():
+        return f"resume_from_checkpoint must be the folder of a checkpoint, or True for the last one; there is no '{folder}'."
+    fault = describe_fault(folder, has_deepspeed)
+    if not fault:
+        return ""
+    last = find_last_checkpoint(folder.parent, lambda other: not describe_fault(other, has_deepspeed))
+    return f"{fault} {f'Resume {last!r}, or start' if last else 'Start'} a new run from its weights."
+
+
+def warn_of_missing(folder: Path, files: list[str]) -> None:
+    if files:
         logger.warning(
             f"The checkpoint in {folder} must have the random state of each rank for a run to go on exactly; it has "
-            f"no {' and no '.join(missing)}, so other completions are sampled. Resume with as many ranks as saved it."
+            f"no {' and no '.join(files)}, so other completions are sampled. Resume with as many ranks as saved it."
         )
+
+
+def warn_of_differences(folder: Path, run: dict[str, Any]) -> None:
     before, now = list_facts(read_run(folder.parent) or {}), list_facts(run)
     unlike = [name for name in KEPT if name in before and before[name] != now.get(name, before[name])]
     if unlike:
@@ -56,7 +70,6 @@ def agree_on_checkpoint(resume: Any, args: FilteredGRPOConfig, run: dict[str, An
         logger.warning(
             f"The resumed run differs from the interrupted one: {changes}. Change it back, unless it is meant."
         )
-    return resume
 
 
 def resume_order(repeated: Any, epoch: float, batch_size: int) -> int:
@@ -78,14 +91,9 @@ def check_metric(
         return
     metric = args.metric_for_best_model.removeprefix("eval_")
     sets = [*eval_dataset] if isinstance(eval_dataset, dict) else []
-    means, parts = [f"rewards/{name}/mean" for name in names], [f"rewards/{name}/std" for name in names]
     functions = reward_funcs if isinstance(reward_funcs, list) else [reward_funcs]
-    is_word = metric.isalpha() and not users  # rewards log theirs with their name in front
-    is_name = all(isinstance(one, Reward) for one in functions) and (is_word or metric in names)
-    is_name = is_name and metric not in OWN_METRICS
-    is_other = bool(names) and metric.startswith("rewards/") and metric not in means + parts
     fault = ""
-    if is_name or is_other or (sets and metric == "loss"):
+    if is_never_logged(metric, functions, names, users) or (sets and metric == "loss"):
         fault = f"metric_for_best_model must be a metric of the evaluation; got {args.metric_for_best_model!r}."
     elif isinstance(args.metric_for_best_model, Unnamed) and len(sets) > 1:
         fault = (
@@ -93,12 +101,20 @@ def check_metric(
             f"sets under the same names and keeps those of the last set ({sets[-1]!r})."
         )
     if fault:
-        listed = ", ".join(
-            f"eval_{one}" for one in [*means, "reward", *([f"{name}_loss" for name in sets] or ["loss"])]
-        )
+        losses = [f"{name}_loss" for name in sets] or ["loss"]
+        listed = [f"eval_{logged}" for logged in [*(f"rewards/{name}/mean" for name in names), "reward", *losses]]
         raise ValueError(
-            f"{fault} Set it to one of {listed}, or to another metric that is logged with eval_ in front."
+            f"{fault} Set it to one of {', '.join(listed)}, or to another metric that is logged with eval_ in front."
         )
+
+
+def is_never_logged(metric: str, functions: Sequence[Any], names: Sequence[str], users: Sequence[type]) -> bool:
+    """Whether an evaluation surely logs no such metric. Rewards log theirs with their name in front."""
+    if metric.startswith("rewards/"):
+        return bool(names) and metric not in {f"rewards/{name}/{part}" for name in names for part in ("mean", "std")}
+    if metric in OWN_METRICS or not all(isinstance(function, Reward) for function in functions):
+        return False
+    return metric in names or (metric.isalpha() and not users)
 
 
 def name_metric(trainer: Any, outcome: str) -> FilteredGRPOConfig:

@@ -109,38 +109,62 @@ def choose_metric(args: FilteredGRPOConfig) -> str | None:
     return args.metric_for_best_model if is_named else Unnamed("eval_reward")
 
 
-def check_config(args: FilteredGRPOConfig, changes: Mapping[str, str] = {}) -> None:
-    """Check options, and the `changes` of [`find_changes`], as far as possible before the model loads."""
+class Plan(NamedTuple):
+    """What a run does with dead groups and with rows, by its options, its model and the methods that it overrides."""
+
+    zero_variance: str  # `"skip"`, `"drop"` or `"keep"`
+    packs: bool  # whether passes take rows of similar lengths together
+    keeps_rows: bool  # whether each micro-batch has TRL's rows, and only its padding is cut
+    reason: str  # why `"auto"` keeps dead groups, if it does
+
+
+def make_plan(args: FilteredGRPOConfig, changes: Mapping[str, str] = {}, has_aux_loss: bool = False) -> Plan:
+    """
+    Judge the options of a run, and raise an error if they contradict each other.
+
+    `changes` are those of [`find_changes`]. Before the model is loaded, `has_aux_loss` is not known.
+    """
     if not isinstance(args, FilteredGRPOConfig):
         raise TypeError(
             f"FilteredGRPOTrainer requires args of type FilteredGRPOConfig; got {type(args).__name__}. "
             f"Write FilteredGRPOConfig(...) with the same arguments."
         )
-    loss, mode, scale = changes.get("loss"), args.zero_variance, args.scale_rewards
-    way, rounds, by = args.multi_objective_aggregation, args.max_resample_rounds, args.zero_variance_by
-    leaves_out = f"max_resample_rounds={rounds}" if rounds else f"zero_variance_by={by!r}" if by != "total" else ""
-    faults = (
-        (
-            rounds and (scale == "batch" or way == "normalize_then_sum"),
+    loss = changes.get("loss")
+    check_resampling(args)
+    check_dead_groups(args, loss)
+    if loss and args.packing:
+        reason = f"{loss} changes the loss, so TRL's micro-batches and dead groups are kept (packing=False)."
+        return Plan("keep", False, False, reason)
+    gradients = list_dead_gradients(args, has_aux_loss)
+    mode, reason = choose_mode(args.zero_variance if args.packing else "keep", gradients)
+    keeps_rows = mode == "keep" and any(gradient.is_of_micro_batch for gradient in gradients)
+    return Plan(mode, args.packing, keeps_rows, reason)
+
+
+def check_resampling(args: FilteredGRPOConfig) -> None:
+    rounds, scale, way = args.max_resample_rounds, args.scale_rewards, args.multi_objective_aggregation
+    if rounds and (scale == "batch" or way == "normalize_then_sum"):
+        raise ValueError(
             f"max_resample_rounds={rounds} samples a batch in several rounds, but scale_rewards={scale!r} with "
             f"multi_objective_aggregation={way!r} scales rewards by the whole batch. Set scale_rewards to 'group' or "
-            f"'none' and multi_objective_aggregation to 'sum_then_normalize', or max_resample_rounds=0.",
-        ),
-        (
-            (loss or not args.packing) and mode in ("skip", "drop"),
+            f"'none' and multi_objective_aggregation to 'sum_then_normalize', or max_resample_rounds=0."
+        )
+
+
+def check_dead_groups(args: FilteredGRPOConfig, loss: str | None) -> None:
+    mode = args.zero_variance
+    if (loss or not args.packing) and mode in ("skip", "drop"):
+        raise ValueError(
             f"{f'The loss of {loss}' if loss else 'packing=False'} keeps TRL's micro-batches, but zero_variance={mode!r} "
-            f"takes rows out of them. Set {'' if loss else 'packing=True, or '}zero_variance='keep'.",
-        ),
-        (
-            leaves_out and mode != "drop",
-            f"{leaves_out} leaves out groups that TRL would train on, but zero_variance={mode!r} keeps TRL's objective. "
-            f"Set zero_variance='drop'.",
-        ),
-    )
-    for is_at_odds, said in faults:
-        if is_at_odds:
-            raise ValueError(said)
-    resolve_zero_variance(args)
+            f"takes rows out of them. Set {'' if loss else 'packing=True, or '}zero_variance='keep'."
+        )
+    for name in ("max_resample_rounds", "zero_variance_by"):
+        value = getattr(args, name)
+        if value not in (0, "total") and mode != "drop":
+            raise ValueError(
+                f"{name}={value!r} leaves out groups that TRL would train on, but zero_variance={mode!r} keeps TRL's "
+                f"objective. Set zero_variance='drop'."
+            )
 
 
 def build_rule(args: FilteredGRPOConfig, outcome_reward: str) -> Rule:
@@ -149,7 +173,7 @@ def build_rule(args: FilteredGRPOConfig, outcome_reward: str) -> Rule:
     return Rule(outcome_reward, dead_by, args.zero_variance_tolerance, args.unscored)
 
 
-class Obstacle(NamedTuple):
+class DeadGradient(NamedTuple):
     """A part of the objective that gives dead groups a gradient, so leaving them out would change the objective."""
 
     what: str
@@ -158,7 +182,7 @@ class Obstacle(NamedTuple):
     is_of_micro_batch: bool = True  # defined over each of TRL's micro-batches, so that rows cannot change places
 
 
-def list_obstacles(args: GRPOConfig, has_aux_loss: bool = False) -> list[Obstacle]:
+def list_dead_gradients(args: GRPOConfig, has_aux_loss: bool = False) -> list[DeadGradient]:
     loss, quantile, losses = f"loss_type={args.loss_type!r}", args.top_entropy_quantile, ROW_MEANS + TOKEN_MEANS
     short = "micro-batches have rows of similar lengths, so a token of a short row would weigh more"
     by_rows = f"{loss} weights a micro-batch with all that is in its loss by its number of rows, unlike {TOKEN_MEANS}"
@@ -173,27 +197,22 @@ def list_obstacles(args: GRPOConfig, has_aux_loss: bool = False) -> list[Obstacl
         (quantile < 1, f"the threshold of top_entropy_quantile={quantile}", "top_entropy_quantile=1.0"),
         (has_aux_loss, "the load-balancing loss of a mixture of experts", "router_aux_loss_coef=0.0", reason),
     )
-    return [Obstacle(*own) for is_set, *own in table if is_set]
+    return [DeadGradient(*own) for is_set, *own in table if is_set]
 
 
-def resolve_zero_variance(
-    args: GRPOConfig, has_aux_loss: bool = False, own_loss: str | None = None
-) -> tuple[str, str]:
+def choose_mode(mode: str, gradients: list[DeadGradient]) -> tuple[str, str]:
     """Return what happens to dead groups (`"skip"`, `"drop"` or `"keep"`), and why `"auto"` keeps them, if it does."""
-    mode = args.zero_variance if args.packing else "keep"
-    if own_loss and args.packing:
-        return "keep", f"{own_loss} changes the loss, so TRL's micro-batches and dead groups are kept (packing=False)."
-    obstacles = list_obstacles(args, has_aux_loss)
-    if mode == "keep" or not obstacles:
+    if mode == "keep" or not gradients:
         return "skip" if mode == "auto" else mode, ""
-    what, remedy, _, is_of_micro_batch = obstacles[0]
-    undropped = next((one for one in obstacles if one.reason), None)
+    what, remedy, _, is_of_micro_batch = gradients[0]
+    undropped = next((gradient for gradient in gradients if gradient.reason), None)
     drop = "" if undropped else " zero_variance='drop' to leave them out of the objective and save their passes,"
     if mode == "auto":
-        rows = " It is defined over each of TRL's micro-batches, which therefore keep their rows." * is_of_micro_batch
+        rows = " It is defined over each of TRL's micro-batches, which therefore keep their rows."
         return "keep", (
-            f"zero_variance='auto' keeps TRL's behaviour: {what} gives groups of equal rewards a gradient.{rows} Set"
-            f"{drop}{' or' * bool(drop)} {remedy} to save their passes and keep TRL's gradient."
+            f"zero_variance='auto' keeps TRL's behaviour: {what} gives groups of equal rewards a gradient."
+            f"{rows if is_of_micro_batch else ''} Set{f'{drop} or' if drop else ''} {remedy} to save their passes and "
+            f"keep TRL's gradient."
         )
     if mode == "skip":
         raise ValueError(

@@ -2,10 +2,10 @@
 
 import logging
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
+from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,9 +13,9 @@ import torch
 from accelerate import Accelerator
 from accelerate.utils import DistributedType, gather_object, send_to_device
 from torch import Tensor, nn
-from torch.nn import functional
 
-from .config import ROW_MEANS, FilteredGRPOConfig, list_obstacles
+from .config import ROW_MEANS, FilteredGRPOConfig, Plan
+from .means import Weights, add_shares
 from .passes import LOGPS_ARGUMENTS, Logps, Sharing, pack, plan_shared, score_packed, score_padded, takes_rows
 from .paths import count_different, list_groups
 from .placement import Batch, Size, compute_pack_span, list_orders, plan_batches, spread_groups
@@ -34,7 +34,6 @@ from .rows import (
     unstack,
 )
 from .sharing import find_sharing
-from .trl_members import replace_members
 
 
 logger = logging.getLogger(__name__)
@@ -43,12 +42,6 @@ REPLICATED = {DistributedType.NO, DistributedType.MULTI_CPU, DistributedType.MUL
 # What is counted, once for every pass: the different tokens of live rows, the tokens that are computed (with padding),
 # the tokens of TRL's batches (every row is as wide as the longest one), and those of dead rows in TRL's batches.
 TOKENS = ("needed", "computed", "padded", "skipped")
-OF_TOKENS = ("entropy", "kl")
-# Means over tokens, or over sequences if TRL has one ratio for each of them.
-OF_RATIOS = ("clip_ratio/low_mean", "clip_ratio/high_mean", "clip_ratio/region_mean", "cispo_clip_ratio")
-OF_SEQUENCES = ("vespo/phi_seq_mean",)
-OF_EXTREMES = ("clip_ratio/low_min", "clip_ratio/high_max")  # of a micro-batch
-OF_BATCHES = ("policy_loss", "aux_loss")
 
 
 @dataclass
@@ -159,43 +152,54 @@ class Packer:
     def pack_step(self, parts: list[TensorBatch]) -> tuple[list[TensorBatch], int, list[int]]:
         """Return the live rows of a step in few micro-batches, the rows that all ranks compute, and own [`TOKENS`]."""
         rows = [row for part in parts for row in self.unstack(part)]
-        # A short row with an image, if there is one. TRL takes a value of one token for one of a sequence.
-        keys = [(not row.get("num_images"), row["facts"].completion < 2, row["facts"].tokens) for row in rows]
-        filler = silence(rows[keys.index(min(keys))])
         live = [row for row in rows if row["live"]]
         size, width = join_parts(parts[0], "ids").shape
         tokens = [count_needed(live), 0, width * len(rows), width * (len(rows) - len(live))]
+        ranks = self.gather_facts(rows, live, width * size)
+        sharing = self.sharing if all(ranks.can_share) else None
+        if not self.must_stay(ranks, sharing):
+            live = self.spread(live, sharing, fmean(ranks.needed))
+        plan = self.plan(live, sharing, max(ranks.budget), len(parts), size if any(ranks.images) else len(live))
+        weights, fills = self.weigh_plan(plan, live, ranks.images, len(parts))
+        filler = choose_filler(rows)
+        plan += [Batch([], 0)] * (len(weights) - len(plan))
+        batches = []
+        for planned, weight, is_filled in zip(plan, weights, fills, strict=True):
+            own_rows = [live[place] for place in planned.places] + [filler][: int(is_filled)]
+            built = self.build(own_rows, planned.tokens, None if is_filled else sharing)
+            batches.append({**built, "weights": weight})
+        if not self.keeps_rows:
+            self.set_loss_scales(batches, len(parts), len(rows))
+        tokens[1] = sum(one.tokens for one in plan) + sum(fills or [True]) * self.measure_row(filler).total
+        none = Weights(0, 0, len(ranks.images), len(parts))
+        silent = {**self.build([filler]), "silent": True, "loss_scale": 0.0, "weights": none}
+        computed = sum(weight.rows + weight.fillers for weight in weights or [none])
+        return [dict(silent) for _ in parts[len(batches) :]] + batches, computed, tokens
+
+    def gather_facts(self, rows: list[TensorRow], live: list[TensorRow], budget: int) -> "RankFacts":
+        """Return what all ranks say of the rows of a step."""
         is_wide = any(row["facts"].is_wide for row in rows)
-        facts = self.choose_sharing(rows) is not None, is_wide, has_images(rows) + has_images(live)
-        budgets, needed, do_share, are_wide, images = zip(
-            *gather_object([(width * size, tokens[0], *facts)]), strict=True
-        )
-        sharing = self.sharing if all(do_share) else None
-        # The padding of another rank would change positions, but not those of models with images.
-        stays = self.keeps_rows or any(are_wide) or self.keeps_positions and not (sharing or any(images))
-        live = live if stays else self.spread(live, sharing, sum(needed) / len(needed))
-        plan = self.plan(live, sharing, max(budgets), len(parts), size if any(images) else len(live))
-        own = [(len(one.places), sum(live[place]["facts"].loss_tokens for place in one.places)) for one in plan]
-        shares = [*zip_longest(*gather_object([own]), fillvalue=(0, 0))]  # of each micro-batch, for all ranks
-        fills = [[not rows for rows, _ in each] for each in shares]
+        images = has_images(rows) + has_images(live)
+        facts = RankFacts(budget, count_needed(live), self.choose_sharing(rows) is not None, is_wide, images)
+        return RankFacts(*zip(*gather_object([facts]), strict=True))
+
+    def must_stay(self, ranks: "RankFacts", sharing: Sharing | None) -> bool:
+        """Whether rows cannot go to another rank, whose padding would change positions, but not those of models with images."""
+        counts_padding = self.keeps_positions and not (sharing or any(ranks.images))
+        return self.keeps_rows or any(ranks.is_wide) or counts_padding
+
+    def weigh_plan(
+        self, plan: list[Batch], rows: list[TensorRow], images: Sequence[int], count: int
+    ) -> tuple[list["Weights"], list[bool]]:
+        """Return the weights of the micro-batches of all ranks in the place of `count`, and where this rank has a filler."""
+        own = [(len(one.places), sum(rows[place]["facts"].loss_tokens for place in one.places)) for one in plan]
+        shares = [*zip_longest(*gather_object([own]), fillvalue=(0, 0))]
+        fills = [[not rows for rows, _ in share] for share in shares]
         if fills and max(images) == 1:  # only dead rows have one
             # The vision tower has a gradient of 0 in TRL. Without an image it would have none, and optimizers would skip it.
             fills[-1] = [True] * len(images)
-        batches = []
-        plan += [Batch([], 0)] * (len(shares) - len(plan))
-        for one, each, fill in zip(plan, shares, fills, strict=True):
-            has_filler = fill[self.accelerator.process_index]
-            own_rows = [live[place] for place in one.places] + [filler] * has_filler
-            built = self.build(own_rows, one.tokens, None if has_filler else sharing)
-            batches.append({**built, "weights": add_shares(each, fill, len(parts) / len(shares))})
-        if not self.keeps_rows:
-            self.set_loss_scales(batches, len(parts), len(rows))
-        fillers = [fill[self.accelerator.process_index] for fill in fills] or [True]
-        tokens[1] = sum(one.tokens for one in plan) + sum(fillers) * self.measure_row(filler).total
-        none = Weights(0, 0, len(images), len(parts))
-        silent = {**self.build([filler]), "silent": True, "loss_scale": 0.0, "weights": none}
-        computed = sum(batch["weights"].rows + batch["weights"].fillers for batch in batches or [silent])
-        return [dict(silent) for _ in parts[len(shares) :]] + batches, computed, tokens
+        weights = [add_shares(*pair, count / len(shares)) for pair in zip(shares, fills, strict=True)]
+        return weights, [fill[self.accelerator.process_index] for fill in fills]
 
     def spread(self, rows: list[TensorRow], sharing: Sharing | None, most: float) -> list[TensorRow]:
         """Spread rows over the ranks. Rows that share tokens stay together, unless they have more than `most`."""
@@ -221,9 +225,7 @@ class Packer:
                 batch["num_items_in_batch"] = (items if items.device.type == "mps" else items.double()) * scale
 
 
-def build_packer(trainer: Any, zero_variance: str, has_aux_loss: bool) -> Packer:
-    """Return the packer of a trainer, given what happens to dead groups."""
-    obstacles = list_obstacles(trainer.args, has_aux_loss) if zero_variance == "keep" else []
+def build_packer(trainer: Any, plan: Plan, has_aux_loss: bool) -> Packer:
     sharing = find_sharing(trainer.model, trainer.accelerator, trainer.args.pad_to_multiple_of)
     if has_aux_loss:
         sharing = "the load-balancing loss of a mixture of experts counts each token of a row"
@@ -235,9 +237,9 @@ def build_packer(trainer: Any, zero_variance: str, has_aux_loss: bool) -> Packer
         trainer.accelerator,
         trainer.args,
         pad_token_id=trainer._tokenizer.pad_token_id,
-        is_drop=zero_variance == "drop",
+        is_drop=plan.zero_variance == "drop",
         has_mean=has_aux_loss or trainer.args.entropy_coef != 0,
-        keeps_rows=any(obstacle.is_of_micro_batch for obstacle in obstacles),
+        keeps_rows=plan.keeps_rows,
         keeps_positions=not takes_positions(trainer.model, has_images=True),
         limit=find_limit(trainer.model),
     )
@@ -258,78 +260,24 @@ def run_pass(score: Callable[..., Logps], model: nn.Module, batch: TensorBatch, 
     return score_padded(score, told, keep, ids, mask, keep, **others)
 
 
+class RankFacts(NamedTuple):
+    """What a rank says of its rows of a step, or a tuple of what each rank says."""
+
+    budget: Any  # tokens of a micro-batch of TRL
+    needed: Any  # tokens
+    can_share: Any
+    is_wide: Any  # whether rotary embeddings depend on the width of the batch
+    images: Any  # 2 if live rows have some, 1 if only dead rows have
+
+
+def choose_filler(rows: list[TensorRow]) -> TensorRow:
+    """Return a silent row: a short one with an image, if there is one."""
+    # TRL takes a value of one token for one of a sequence.
+    keys = [(not row.get("num_images"), row["facts"].completion < 2, row["facts"].tokens) for row in rows]
+    return silence(rows[keys.index(min(keys))])
+
+
 def count_needed(rows: list[TensorRow]) -> int:
     """Return the number of tokens of rows that must be computed."""
     paths = [row["facts"].path for row in rows]
     return sum(row["facts"].tokens for row in rows) if None in paths else count_different(paths)
-
-
-@contextmanager
-def pad_gathered(accelerator: Accelerator, rows: int, scale: float = 1.0) -> Iterator[None]:
-    """Let TRL gather NaN for rows that this rank lacks of `rows`, and losses times `scale`, as it returns them."""
-    gather = accelerator.gather
-    pad_across = accelerator.pad_across_processes
-    of_tokens: list[Tensor] = []  # what TRL has padded itself, since it has a value of each token
-
-    def pad_across_processes(value: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        of_tokens.append(pad_across(value, *args, **kwargs))
-        return of_tokens[-1]
-
-    def pad(value: Tensor) -> Tensor:
-        is_of_rows = value.dim() == 1 and all(value is not one for one in of_tokens)
-        missing = rows - value.size(0) if is_of_rows else 0
-        value = value if value.dim() else value * scale
-        return gather(functional.pad(value, (0, missing), value=torch.nan) if missing > 0 else value)
-
-    with replace_members(accelerator, gather=pad, pad_across_processes=pad_across_processes):
-        yield
-
-
-class Weights(NamedTuple):
-    """What a micro-batch weighs in means, on all ranks."""
-
-    tokens: int  # of completions, that count in the loss
-    rows: int  # without fillers
-    fillers: int = 0  # that ranks without a live row compute
-    batches: float = 1.0  # of TRL, for which this one stands
-    ranks: int = 0  # with live rows
-    most_rows: int = 0  # of a rank
-
-    def sum_up(self, name: str, mean: float, has_sequence_ratios: bool) -> tuple[float, float]:
-        """Return the sum whose mean TRL has appended, and the number of its summands."""
-        if name in OF_BATCHES:
-            return mean, self.batches
-        if name in OF_EXTREMES:  # NaN without a token, and 0 for the sequence of a filler
-            return (mean, 1.0) if self.rows and not math.isnan(mean) else (0.0, 0.0)
-        if name in OF_SEQUENCES or name in OF_RATIOS and has_sequence_ratios:
-            of_fillers = self.fillers if name in OF_SEQUENCES else 0  # the weight of a ratio of 1 is 1
-            return mean * (self.rows + self.fillers) - of_fillers, self.rows
-        return mean * self.tokens, self.tokens
-
-
-def add_shares(shares: Sequence[tuple[int, int]], fills: Sequence[bool], batches: float) -> Weights:
-    """Return the weights of a micro-batch, given the rows and tokens of each rank, and whether it has a filler."""
-    rows, tokens = zip(*shares, strict=True)
-    most = max(map(sum, zip(rows, fills, strict=True)))
-    return Weights(sum(tokens), sum(rows), sum(fills), batches, sum(map(bool, rows)), most)
-
-
-@dataclass
-class MetricMeans:
-    """Replaces the values that TRL appends for micro-batches by one mean, until TRL logs it and clears its lists."""
-
-    has_sequence_ratios: bool
-    sums: dict[str, tuple[float, float]] = field(default_factory=dict)
-
-    @contextmanager
-    def weigh(self, metrics: Mapping[str, list[float]], weights: Weights) -> Iterator[None]:
-        """Weight what is appended to metrics in the meantime."""
-        lengths = {name: len(values) for name, values in metrics.items()}
-        yield
-        for name in OF_TOKENS + OF_RATIOS + OF_SEQUENCES + OF_EXTREMES + OF_BATCHES:
-            values = metrics.get(name, [])
-            if len(values) > lengths.get(name, 0):
-                added = weights.sum_up(name, values.pop(), self.has_sequence_ratios)
-                before = self.sums[name] if values else (0.0, 0.0)
-                total, count = self.sums[name] = before[0] + added[0], before[1] + added[1]
-                values[:] = [total / count if count else math.nan]  # which TRL leaves out

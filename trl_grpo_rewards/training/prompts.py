@@ -1,7 +1,7 @@
 """Prompts that are sampled in place of those with dead groups."""
 
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,7 +91,12 @@ class PlacedRows(Dataset[dict[str, Any]]):
 
 
 def resample(
-    trainer: Any, stream: PromptStream, output: TensorBatch, generation: Generation, asked: set[int]
+    trainer: Any,
+    sample: Callable[..., Any],
+    stream: PromptStream,
+    output: TensorBatch,
+    generation: Generation,
+    asked: set[int],
 ) -> tuple[TensorBatch, Tensor, int]:
     """Return the batch with fresh groups in place of dead ones, whether each row is live, and the rounds, on all ranks."""
     packer, live, rows = trainer._packer, generation.live_groups, generation.live
@@ -104,7 +109,7 @@ def resample(
         data, size = trainer.train_dataset, trainer.num_generations
         if not (inputs := draw_rows(stream, data, count, size, trainer.accelerator, asked)):
             break
-        more, generation, prompts = trainer._sample(inputs)
+        more, generation, prompts = sample(inputs)
         live = generation.live_groups
         used = live & (live.cumsum(0) <= missing)
         is_used = generation.find_rows(used).tolist()

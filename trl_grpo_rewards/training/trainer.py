@@ -1,10 +1,29 @@
-"""TRL's GRPO trainer without forward and backward passes for groups whose rewards are all equal."""
+"""
+TRL's GRPO trainer without forward and backward passes for groups whose rewards are all equal.
+
+The order of events of a step, where TRL calls what this class overrides or replaces for a while:
+
+1. `_prepare_inputs`: TRL asks for a new generation if the last one is used up, and gets it from `_fill`.
+2. `_fill` > `_sample` > `_generate_and_score_completions`: TRL samples, scores and builds the batch. In it,
+   - `_generate_and_score` takes the place of `_generate`: TRL generates, and `_score` scores the completions at once, so
+     that dead groups are known before the passes without gradient. The trial of shared rows follows;
+   - `_get_per_token_logps_and_entropies` runs these passes for live rows only;
+   - `_recall_rewards` takes the place of `_calculate_rewards`, and TRL computes advantages from known rewards.
+3. `_sample` logs and records the groups, and `_fill` samples prompts in the place of dead groups and marks live rows. TRL
+   shuffles the rows and splits them into micro-batches.
+4. `_prepare_inputs`: the packer forms the micro-batches of each optimizer step anew.
+5. `compute_loss`: TRL computes the loss of a micro-batch, whose rows `_get_per_token_logps_and_entropies` passes through the
+   model as the packer has arranged them. The loss is scaled to TRL's denominator, and metrics to means over live rows.
+6. `_run_backward` leaves out micro-batches that have no live row on any rank.
+
+A `Sampling` carries the rows and the generation from 2 to 3.
+"""
 
 import logging
 import math
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +41,7 @@ from ..scores import check_rollout
 from .alarms import Alarm
 from .attention import avoid_cudnn
 from .checkpoints import agree_on_checkpoint, name_metric, resume_order
-from .config import FilteredGRPOConfig, build_rule, check_config, resolve_zero_variance
+from .config import FilteredGRPOConfig, build_rule, make_plan
 from .groups import (
     Generation,
     ScoredGroups,
@@ -34,7 +53,8 @@ from .groups import (
     list_completions,
     mark_text,
 )
-from .packing import MetricMeans, build_packer, pad_gathered
+from .means import MetricMeans, pad_gathered
+from .packing import build_packer
 from .passes import LOGPS_ARGUMENTS, Logps, cut_columns, score_packed, score_padded
 from .positions import Positioned
 from .prompts import PLACE_COLUMN, PlacedRows, PromptStream, resample
@@ -46,6 +66,14 @@ from .validation import check_arguments, check_functions, find_outcome, unpack_r
 
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass
+class Sampling:
+    """A generation that TRL is sampling."""
+
+    rows: list[dict[str, Any]]  # of the dataset, that completions are sampled of
+    generation: Generation | None = None  # once completions are scored
 
 
 class FilteredGRPOTrainer(GRPOTrainer):
@@ -77,6 +105,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
 
     _tag_names = ["trl", "grpo", "trl-grpo-rewards"]
 
+    args: FilteredGRPOConfig
     train_dataset: Any
     reward_funcs: list[Any]
     _buffered_inputs: list[TensorBatch]
@@ -96,7 +125,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
             name = model if isinstance(model, str) else model.config._name_or_path
             args = FilteredGRPOConfig(f"{name.rstrip('/').split('/')[-1]}-GRPO")
         changes = find_changes(self, FilteredGRPOTrainer, GRPOTrainer)
-        check_config(args, changes)
+        make_plan(args, changes)
         reward_funcs, weights = unpack_rewards(reward_funcs, args)
         world = kwargs.get("environment_factory"), kwargs.get("rollout_func")
         if world[1] is not None:
@@ -112,45 +141,53 @@ class FilteredGRPOTrainer(GRPOTrainer):
         kwargs |= {"train_dataset": train_dataset, "eval_dataset": eval_dataset}
         super().__init__(model=model, reward_funcs=reward_funcs, args=args, **kwargs)
         check_attributes(self)
-        for doubt in find_unused_template(train_dataset, self.processing_class):
-            if self.accelerator.is_main_process:
-                logger.warning(doubt)
+        self._warn_of_template(train_dataset)
         self.accelerator.backward = partial(self._run_backward, self.accelerator.backward)
         if weights is not None:  # TRL appends the rewards of environments, with weight 1
             self.reward_weights[: len(weights)] = torch.tensor(weights)
         self._resolve(changes)
-        names = self.reward_func_names
-        outcome = find_outcome(args.outcome_reward, names, self.reward_funcs, given, self.reward_weights.tolist())
-        self._rule = build_rule(args, names[outcome])
-        named = dict(zip(names, self.reward_weights.tolist(), strict=True))
-        self._alarm = Alarm(args, self._metrics["train"], self._rule, named)
-        is_known = args.outcome_reward or outcome >= given or is_outcome(self.reward_funcs[outcome])
-        self._best_metric = f"eval_rewards/{names[outcome]}/mean" if is_known else "eval_reward"
-        exact = weights or args.reward_weights  # TRL's are rounded to float32
-        self.run = describe_run(self, exact)
-        self._recorder.run, self._recorder.rewards = self.run, self.reward_funcs
-        self.add_callback(self._alarm)
-        self._rows: list[dict[str, Any]] = []  # the dataset rows that TRL samples completions of
-        self._generation: Generation | None = None  # from `_generate` until `_sample` takes it
+        self._describe(weights or args.reward_weights, given)
+        self._sampling = Sampling([])
         self._prompts: PromptStream | None = None  # without resampling, TRL alone draws prompts
         if args.max_resample_rounds:
             order = len(self.train_dataset), args.seed + 1, args.shuffle_dataset
             self._prompts = PromptStream(*order, has_prompts=train_dataset is not None)
-        self._packer = build_packer(self, self.zero_variance, has_aux_loss=self.aux_loss_enabled)
+        self._packer = build_packer(self, self._plan, has_aux_loss=self.aux_loss_enabled)
         self._sharing_trial = Trial(self._packer)
-        if self._packs and has_fused_head():
+        if self._plan.packs and has_fused_head():
             for each in filter(None, (self.model, self.ref_model)):
                 cut_columns(each)
         self._means = MetricMeans(args.importance_sampling_level == "sequence")
 
+    def _warn_of_template(self, dataset: Any) -> None:
+        if self.accelerator.is_main_process:
+            for doubt in find_unused_template(dataset, self.processing_class):
+                logger.warning(doubt)
+
+    def _describe(self, weights: Sequence[float] | None, given: int) -> None:
+        """Find the outcome, set up what watches it, and describe the run. TRL appends to the `given` rewards."""
+        args, names = self.args, self.reward_func_names
+        rounded = self.reward_weights.tolist()  # to float32, unlike `weights`
+        outcome = find_outcome(args.outcome_reward, names, self.reward_funcs, given, rounded)
+        self._rule = build_rule(args, names[outcome])
+        self._alarm = Alarm(args, self._metrics["train"], self._rule, dict(zip(names, rounded, strict=True)))
+        self.add_callback(self._alarm)
+        is_known = args.outcome_reward or outcome >= given or is_outcome(self.reward_funcs[outcome])
+        self._best_metric = f"eval_rewards/{names[outcome]}/mean" if is_known else "eval_reward"
+        self.run = describe_run(self, weights)
+        self._recorder.run, self._recorder.rewards = self.run, self.reward_funcs
+
     def _resolve(self, changes: dict[str, str]) -> None:
         """Decide what happens to dead groups and whether rows are packed."""
-        check_config(self.args, changes)
-        self._changes, own_loss = changes, changes.get("loss")
-        self.zero_variance, reason = resolve_zero_variance(self.args, self.aux_loss_enabled, own_loss)
-        self._packs = self.args.packing and own_loss is None
-        if reason and self.accelerator.is_main_process:
-            logger.warning(reason)
+        self._changes = changes
+        self._plan = make_plan(self.args, changes, self.aux_loss_enabled)
+        if self._plan.reason and self.accelerator.is_main_process:
+            logger.warning(self._plan.reason)
+
+    @property
+    def zero_variance(self) -> str:
+        """What happens to dead groups: `"skip"`, `"drop"` or `"keep"`, as the options say or `"auto"` has decided."""
+        return self._plan.zero_variance
 
     def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:
         self.args = name_metric(self, self._best_metric)
@@ -194,20 +231,22 @@ class FilteredGRPOTrainer(GRPOTrainer):
 
     def _generate_and_score(self, generate: Callable[[list], tuple], prompts: list) -> tuple:
         """Return what TRL generates, and score it at once: TRL asks for rewards only after the passes without gradient."""
-        start, self._generation = time.perf_counter(), None
+        sampling = self._sampling
+        rows, sampling.generation = sampling.rows, None
+        start = time.perf_counter()
         generated = generate(prompts)
         sampled = time.perf_counter()
         prompt_ids, ids, mask, contents, *_ = generated
-        add_columns(self._rows, next(part for part in generated if isinstance(part, dict)))
-        self.log_multimodal = self.args.log_multimodal and agree_on_images(self._rows, generated[6])
+        add_columns(rows, next(part for part in generated if isinstance(part, dict)))
+        self.log_multimodal = self.args.log_multimodal and agree_on_images(rows, generated[6])
         groups = self._score(prompts, contents, ids)
         self._log_groups(seconds_generation=sampled - start, seconds_scoring=time.perf_counter() - sampled)
-        if self._packs:
+        if self._plan.packs:
             plain = super()._get_per_token_logps_and_entropies
             self._sharing_trial.run(plain, self.model, prompt_ids, ids, self.num_generations)
-        last_ids, logged = {*self.eos_token_ids, self._tokenizer.pad_token_id}, self._pending_extra_logs
-        completions = list_completions(self._rows, prompts, contents, ids, mask, last_ids, logged)
-        self._generation = Generation(completions, groups, self.accelerator.process_index)
+        last_ids = {*self.eos_token_ids, self._tokenizer.pad_token_id}
+        completions = list_completions(rows, prompts, contents, ids, mask, last_ids, self._pending_extra_logs)
+        sampling.generation = Generation(completions, groups, self.accelerator.process_index)
         return generated
 
     def _score(self, prompts: list, contents: list, ids: list[list[int]]) -> ScoredGroups:
@@ -217,7 +256,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         if "rewards" not in self._changes:  # an own method may compare functions, or pass arguments by position
             self.reward_funcs = check_functions(given, self.reward_func_names)
         try:
-            rewards = self._calculate_rewards(self._rows, prompts, contents, ids)
+            rewards = self._calculate_rewards(self._sampling.rows, prompts, contents, ids)
         finally:
             GROUP_SIZE.reset(known)
             self.reward_funcs = given
@@ -233,7 +272,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
 
     def _recall_rewards(self, calculate: Callable[..., Tensor], *args: Any, **kwargs: Any) -> Tensor:
         """Return the rewards of completions that may be scored already."""
-        known = self._generation
+        known = self._sampling.generation
         return (
             calculate(*args, **kwargs)
             if known is None
@@ -247,35 +286,36 @@ class FilteredGRPOTrainer(GRPOTrainer):
         packed = model.packed if isinstance(model, Positioned) else None
         if packed is not None and packed.shape == (count, batch["logits_to_keep"]):
             return score_packed(plain, model.func, packed, batch.get("compute_entropy", False))
-        if torch.is_grad_enabled() or not self._packs or any(others) or kwargs.get("compute_aux_loss"):
+        if torch.is_grad_enabled() or not self._plan.packs or any(others) or kwargs.get("compute_aux_loss"):
             return score_padded(plain, model, batch["logits_to_keep"], *args, **kwargs)
-        rows = [*range(count)]
-        if self._generation is not None and self._removes_dead_rows and "advantages" not in self._changes:
-            rows = self._generation.live.nonzero().flatten().tolist()
+        rows, generation = [*range(count)], self._sampling.generation
+        if generation is not None and self._removes_dead_rows and "advantages" not in self._changes:
+            rows = generation.live.nonzero().flatten().tolist()
         packer = self._packer if self.model.training else replace(self._packer)  # which counts nothing
         return packer.score(plain, model, batch, rows)
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> TensorBatch:
         mark_text(inputs)
-        self._rows = inputs
+        self._sampling = Sampling(inputs)
         self._pending_extra_logs.clear()  # an error may have left some
         generate = partial(self._generate_and_score, self._generate)
         recall = partial(self._recall_rewards, self._calculate_rewards)
         aligned = align_columns(self._logs, len(inputs) * self.accelerator.num_processes)
         with aligned, replace_members(self, _generate=generate, _calculate_rewards=recall):
             output = super()._generate_and_score_completions(inputs)
-        if self._removes_dead_rows and self._generation is not None:
-            clear_dead_rows(output, self._generation, self._logs["advantages"])
+        if self._removes_dead_rows and self._sampling.generation is not None:
+            clear_dead_rows(output, self._sampling.generation, self._logs["advantages"])
         return output
 
-    def _fill(self, inputs: list[dict[str, Any]]) -> TensorBatch:
+    def _fill(self, make_batch: Callable[..., TensorBatch], inputs: list[dict[str, Any]]) -> TensorBatch:
         """Return a batch with the list `live`, which says which rows are trained on."""
-        output, generation, prompts = self._sample(inputs)
+        output, generation, prompts = self._sample(make_batch, inputs)
         if not self._removes_dead_rows:
-            return {**output, "live": [True] * len(inputs)} if self.model.training and self._packs else output
+            return {**output, "live": [True] * len(inputs)} if self.model.training and self._plan.packs else output
         rows = generation.live
         if self._prompts is not None:
-            output, rows, rounds = resample(self, self._prompts, output, generation, {*prompts})
+            sample = partial(self._sample, make_batch)
+            output, rows, rounds = resample(self, sample, self._prompts, output, generation, {*prompts})
             self._log_groups(resample_rounds=rounds)
         if self.zero_variance == "drop":
             mask = output["completion_mask"] * output.get("tool_mask", 1)
@@ -283,11 +323,14 @@ class FilteredGRPOTrainer(GRPOTrainer):
         output["live"] = rows.tolist()  # TRL shuffles and splits it with the rest
         return output
 
-    def _sample(self, inputs: list[dict[str, Any]]) -> tuple[TensorBatch, Generation, list[int]]:
+    def _sample(
+        self, make_batch: Callable[..., TensorBatch], inputs: list[dict[str, Any]]
+    ) -> tuple[TensorBatch, Generation, list[int]]:
         """Return TRL's batch, its generation, and its prompts, if this run draws them. In training, all is remembered."""
         places = [row.pop(PLACE_COLUMN, None) for row in inputs]
-        output = self._make_batch(inputs)
-        generation, self._generation, self._rows = self._generation, None, []
+        output = make_batch(inputs)
+        generation = self._sampling.generation
+        self._sampling = Sampling([])
         if generation is None or len(output["advantages"]) != len(inputs):
             raise ValueError(
                 f"{self._changes.get('advantages')} must call the method that it overrides, and return a row for each of its "
@@ -297,7 +340,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
             self._log_groups(**generation.groups.metrics())
         if self.model.training and "advantages" in self._changes:
             generation = generation.revive(output, self._logs["advantages"], self.accelerator.gather)
-        if self.model.training and not self._packs:
+        if self.model.training and not self._plan.packs:
             self._log_groups(rows_computed=generation.groups.totals.numel())
         prompts = gather_object(places)[:: generation.groups.size] if self._prompts is not None else []
         if self.model.training:
@@ -328,8 +371,9 @@ class FilteredGRPOTrainer(GRPOTrainer):
             self._prompts.check_ranks()
 
     def _prepare_inputs(self, generation_batch: Any) -> TensorBatch:
-        self._make_batch = self._generate_and_score_completions  # with what a subclass or a caller makes of it
-        with replace_members(self, _generate_and_score_completions=self._fill):
+        # What is called in the end is the method with what a subclass or a caller makes of it.
+        fill = partial(self._fill, self._generate_and_score_completions)
+        with replace_members(self, _generate_and_score_completions=fill):
             batch = super()._prepare_inputs(generation_batch)
         if "live" in batch:
             self._buffered_inputs, counted = self._packer.pack(self._buffered_inputs)

@@ -4,7 +4,6 @@ import inspect
 import logging
 import random
 from collections.abc import Callable, Sequence
-from itertools import chain
 from typing import Any
 
 from datasets import Dataset, IterableDataset
@@ -63,27 +62,36 @@ def check_arguments(
     """Check the trainer's arguments before the model loads. `reward_funcs` are as [`unpack_rewards`] returns them."""
     if not isinstance(train_dataset, (Dataset, IterableDataset, type(None))):
         raise TypeError(describe_no_dataset(train_dataset))
-    if args.beta and hasattr(model, "config") and not (hasattr(model, "peft_config") or model.config._name_or_path):
-        raise ValueError(
-            f"beta={args.beta} needs a reference model, which TRL loads by the name of the model, but this model has no "
-            f"name. Save it and pass the folder: model.save_pretrained('start'), and model='start'. Or set beta=0."
-        )
+    check_reference(args, model)
     check_rewards(reward_funcs)
     warn_of_judges(reward_funcs, args.unscored, weights or args.reward_weights)
-    functions = [one for reward in list_rewards(reward_funcs) for one in find_functions(reward)]
-    has_world, is_complete = environment_factory is not None, rollout_func is None
+    has_world = environment_factory is not None
     for dataset in (train_dataset, eval_dataset):
         for part in dataset.values() if isinstance(dataset, dict) else [dataset]:
-            rows = show_rows(part)
-            faults = find_column_faults(rows, functions, needs_prompts=not has_world, is_complete=is_complete)
-            for fault in chain(faults, find_prompt_faults(rows) if is_complete and not has_world else ()):
-                raise fault
+            check_rows(show_rows(part), list_rewards(reward_funcs), has_world, rollout_func is None)
     check_prompts(args, train_dataset, environment_factory)
     for fault in find_size_faults(train_dataset, args):
         raise fault
     check_named_options(args, reward_funcs, eval_dataset, environment_factory)
     if args.process_index == 0:
         warn_of_unreadable_values(reward_funcs, show_rows(train_dataset))
+
+
+def check_reference(args: FilteredGRPOConfig, model: Any) -> None:
+    if args.beta and hasattr(model, "config") and not (hasattr(model, "peft_config") or model.config._name_or_path):
+        raise ValueError(
+            f"beta={args.beta} needs a reference model, which TRL loads by the name of the model, but this model has no "
+            f"name. Save it and pass the folder: model.save_pretrained('start'), and model='start'. Or set beta=0."
+        )
+
+
+def check_rows(rows: Any, rewards: list[Reward], has_world: bool, is_complete: bool) -> None:
+    """Check the columns and the prompts of a dataset. Prompts may come from an environment, columns from a rollout."""
+    functions = [function for reward in rewards for function in find_functions(reward)]
+    for fault in find_column_faults(rows, functions, needs_prompts=not has_world, is_complete=is_complete):
+        raise fault
+    for fault in find_prompt_faults(rows) if is_complete and not has_world else ():
+        raise fault
 
 
 def list_rewards(reward_funcs: Any) -> list[Reward]:
