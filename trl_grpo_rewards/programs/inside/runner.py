@@ -24,7 +24,7 @@ from typing import Any
 from . import pytest_stand_in
 from .dialogue import GIVEN, READ_END, WRITE_END
 from .program import PACKAGES, PRELUDES, lift_limits, reserve_output
-from .tests_side import ProgramClass, ProgramFunction, StandIn, TestsSide
+from .tests_side import ProgramFunction, TestsSide
 
 
 SHOWN_CHARS = 200  # of a value in the description of a failure
@@ -48,11 +48,6 @@ def run_tests(tests: "dict[str, Any]", goes_on: bool) -> None:
         module, found = peer.load(tests["names"])
     except BaseException as error:
         peer.stop(failure=f"the program raised {describe_error(error)}", crashed=True)
-    for name, one in [*found.items(), ("", module)]:
-        peer.name(None, name, one)
-    peer.has_values = any(not isinstance(one, (StandIn, ProgramClass)) for one in found.values())
-    classes = (found.get(name) for name in tests["classes"])
-    peer.trusted.update(one._number for one in classes if isinstance(one, ProgramClass))
     sys.modules[GIVEN] = module
     vars(main).update({**found, "__builtins__": BUILTINS, **dict(find_libraries(tests["modules"]))})
     replace_modules(peer, text)

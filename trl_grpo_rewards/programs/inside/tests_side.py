@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import contextlib
 import functools
 import json
 import operator
@@ -104,6 +105,10 @@ class ProgramModule(StandIn):
 
     __all__ = ()
 
+    def __getattr__(self, name: str) -> Any:
+        known = self._peer.found.get(name) if self is self._peer.module else None
+        return known if isinstance(known, type) else super().__getattr__(name)
+
 
 class ProgramObject(StandIn):
     """An object of a class of the program. Subclasses have the special methods that the class has."""
@@ -124,9 +129,13 @@ def make_special(name: str) -> Any:
             return object.__format__(self, *args)
         if name in ENDING:
             # no program takes back what a test has found, what it raised itself, or what its values cause
-            is_kept = self._peer.has_raised(args[1]) or not is_raised_by_tests(args[1])
-            result = self._peer.request("special", name, self, *args[:2], None)  # a traceback cannot cross
-            return end_later(result, is_kept) if name == "__aexit__" else result and not is_kept
+            is_answer = self._peer.has_raised(args[1])
+            is_kept = is_answer or not is_raised_by_tests(args[1])
+            hiding = contextlib.suppress(*[BaseException] * (is_kept and not is_answer and args[1] is not None))
+            result = False
+            with hiding:  # an error that would take the place of what a test has found
+                result = self._peer.request("special", name, self, *args[:2], None)  # a traceback cannot cross
+            return end_later(result, is_kept, hiding) if name == "__aexit__" else result and not is_kept
         try:
             result = self._peer.request("special", name, self, *args)
         except IndexError:
@@ -135,7 +144,7 @@ def make_special(name: str) -> Any:
             raise
         if name == "__len__" and not is_made:
             check_length(self, told=result)
-        if name == "__iter__" and not is_made and hasattr(type(self), "__len__"):
+        if name == "__iter__" and not is_made and has_method(type(self), "__len__"):
             return count_items(self, result)
         if is_made and (type(result) is type(self) if name in ARITHMETIC else name in OPENING and result is self):
             object.__setattr__(result, "_is_made", True)  # as in `Vector(1, 2) * 2 + 1` and `with Stack() as stack`
@@ -145,10 +154,19 @@ def make_special(name: str) -> Any:
     return special
 
 
+def has_method(kind: type, name: str) -> bool:
+    """Return whether the objects of a class have a special method. The class itself may have another one."""
+    return any(name in vars(one) for one in kind.__mro__)
+
+
 def check_length(found: Any, told: "int | None" = None, given: "int | None" = None) -> None:
-    """Raise if an object has given fewer items than the length that it tells, and nothing else was asked in between."""
-    before = found._counted if found._counted[2] == found._peer.calls else (None, None)
-    told, given = before[0] if told is None else told, before[1] if given is None else given
+    """Raise if an object gives fewer items than the length that it told. It is asked again if it may have changed since."""
+    last_told, last_given, calls = found._counted
+    is_current = calls == found._peer.calls
+    if given is None and is_current:
+        given = last_given
+    elif told is None and last_told is not None:
+        told = last_told if is_current else found._peer.request("special", "__len__", found)
     set_attribute = type.__setattr__ if isinstance(found, type) else object.__setattr__
     set_attribute(found, "_counted", (told, given, found._peer.calls))
     if told is not None and given is not None and given < told:
@@ -165,8 +183,10 @@ def count_items(found: Any, items: Any) -> "Generator[Any, Any, Any]":
     check_length(found, given=given)
 
 
-async def end_later(ending: Any, is_kept: bool) -> bool:
-    return await ending and not is_kept
+async def end_later(ending: Any, is_kept: bool, hiding: Any) -> bool:
+    with hiding:
+        return await ending and not is_kept
+    return False
 
 
 def is_raised_by_tests(error: Any) -> bool:
@@ -216,6 +236,9 @@ class TestsSide(Peer):
         self.calls = 0  # that may change something of the program
         self.raised: set[type] = set()  # classes of the errors of the program
         self.named, self.makers, self.trusted = set[int](), set[int](), set[int]()  # see `name`, by their numbers
+        self.names: dict[int, set[str]] = {}  # of classes, by which the tests have them
+        self.module: Any = None
+        self.found: dict[str, Any] = {}  # what the module had when it was loaded
         self.has_values = False  # whether the program has given them values by its names
 
     @property
@@ -266,14 +289,27 @@ class TestsSide(Peer):
         for name in found:
             if type(name) is not str or name not in names:
                 self.stop(failure="the program sent a name that the tests did not ask for")
+        self.module, self.found = module, found
+        for name, one in [("", module), *found.items()]:
+            self.name(None, name, one)
+        self.has_values = any(not isinstance(one, (StandIn, ProgramClass)) for one in found.values())
         return module, found
 
     def name(self, owner: Any, name: str, value: Any) -> None:
-        """Note that the tests have something by a name. A class with a capital makes objects that have their methods."""
-        if isinstance(value, Asking) and (owner is None or owner._number in self.named):
-            self.named.add(value._number)
-            if isinstance(value, ProgramClass) and name[:1].isupper():
-                self.makers.add(value._number)
+        """
+        Note that the tests have something by a name. A class with a capital makes objects that have their methods, and what
+        the tests use as a class is trusted. Another name for it may be a function that they test, so it ends both.
+        """
+        if not isinstance(value, Asking) or owner is not None and owner._number not in self.named:
+            return
+        self.named.add(value._number)
+        if isinstance(value, ProgramClass):
+            names = self.names.setdefault(value._number, set())
+            names.add(name)
+            are_classes = names <= {*self.tests["classes"]}
+            is_maker = name[:1].isupper() and (are_classes or len(names) == 1)
+            for numbers, is_one in ((self.makers, is_maker), (self.trusted, are_classes and owner is None)):
+                (numbers.add if is_one else numbers.discard)(value._number)
 
     def trust(self, made: Any, kind: Any) -> None:
         """Note that the tests have made an object."""
@@ -440,6 +476,9 @@ def has_methods(kind: type) -> bool:
 
 
 def is_plain_error(kind: Any) -> bool:
-    """Return whether a class is an error that tests see as any other: not one that ends or skips them."""
-    is_error = isinstance(kind, type) and issubclass(kind, Exception)
+    """
+    Return whether a class is an error that tests see as any other: not one that ends or skips them, and not one that would
+    catch their own findings under another name.
+    """
+    is_error = isinstance(kind, type) and issubclass(kind, Exception) and not issubclass(AssertionError, kind)
     return is_error and not issubclass(kind, (*SKIPS, CannotCross, Violation, Ended))
