@@ -118,8 +118,9 @@ async def code(
     """
     1 if the program in a code block passes all tests of its row, else 0; None if they cannot be read or run.
 
-    The program is a closed block of code, found as in Markdown: the last one that defines what the tests call. If none
-    does, it is the last one that is marked as Python or, without such a block, the last one without a language. Text
+    The program is a closed block of code, found as in Markdown: the last one that defines what the tests call, or reads
+    the standard input that they have. If none does, it is the last one that is marked as Python or, without such a
+    block, the last one without a language. Text
     before `</think>` does not count. Without a program, the score is 0. Identical programs with the same tests are run
     once per batch.
 
