@@ -2,7 +2,7 @@
 
 import ast
 import builtins
-import copy
+import contextlib
 import re
 import sys
 import warnings
@@ -174,8 +174,9 @@ def find_use(tests: PythonTests) -> Use:
     nodes = [node for tree in [*trees, entry] for node in ast.walk(tree)]
     bound, imports = {*list_bound(nodes)}, [*list_imports(nodes)]
     own = {name for module, _, name in imports if module == GIVEN}
-    spelling = Spelling(imports)
-    spelled = spelling.list_nodes(trees) if own else nodes
+    spelled = nodes
+    with contextlib.suppress(SyntaxError):
+        spelled = [*ast.walk(ast.parse(spell_names("\n".join(tests.blocks), imports)))] if own else nodes
     made = dict(list_made(spelled))
     classes = find_classes(spelled, made)
     used = {node.id for node in nodes if isinstance(node, ast.Name) and not node.id.startswith("__")}
@@ -189,7 +190,7 @@ def find_use(tests: PythonTests) -> Use:
             modules.setdefault(owner.id, []).append(name)
     entries = {node.id for node in ast.walk(entry) if isinstance(node, ast.Name)}
     taken = {name for module, *pair in imports if module == GIVEN for name in pair if name != "*"}
-    taken |= {name for owner, name in attributes if getattr(owner, "id", "") in spelling.modules}
+    taken |= {name for owner, name in attributes if (GIVEN, GIVEN, getattr(owner, "id", "")) in imports}
     lacking = {name for name, one, _ in list_attributes(nodes, made) if not hasattr(GUARDED_CLASSES.get(name), one)}
     ours = used - GUARDED - bound | used & (taken | lacking & GUARDED_CLASSES.keys() - bound) | entries
     others = used - GUARDED if ours else used  # `sum` only if nothing else can be what is tested
@@ -207,25 +208,12 @@ def find_use(tests: PythonTests) -> Use:
     )
 
 
-class Spelling(ast.NodeTransformer):
-    """Writes what tests import from the program as the program does: `Stack` for `solution.Stack` and for another name."""
-
-    def __init__(self, imports: Iterable[tuple[str | None, str, str]]) -> None:
-        given = [(one, name) for module, one, name in imports if module == GIVEN]
-        self.modules = {name for one, name in given if one == GIVEN}
-        self.names = {name: one for one, name in given}
-
-    def list_nodes(self, trees: Iterable[ast.Module]) -> list[ast.AST]:
-        return [node for tree in trees for node in ast.walk(self.visit(copy.deepcopy(tree)))]
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        if isinstance(node.value, ast.Name) and node.value.id in self.modules and isinstance(node.ctx, ast.Load):
-            return ast.Name(node.attr, node.ctx)
-        self.generic_visit(node)
-        return node
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return ast.Name(self.names.get(node.id, node.id), node.ctx)
+def spell_names(code: str, imports: Iterable[tuple[str | None, str, str]]) -> str:
+    """Write what tests import from the program as the program does: `Stack` for `solution.Stack` and for another name."""
+    for module, one, name in imports:
+        if module == GIVEN and name.isidentifier():
+            code = re.sub(rf"\b{name}\s*\.\s*", "", code) if one == GIVEN else re.sub(rf"\b{name}\b", one, code)
+    return code
 
 
 def list_bound(nodes: list[ast.AST]) -> Iterator[str]:
