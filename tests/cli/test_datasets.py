@@ -88,7 +88,7 @@ def test_a_folder_of_files_and_conversations_are_read_as_they_are(tmp_path):
         ({"name": "broken.jsonl"}, "The files broken.jsonl cannot be read as json: line 1 of broken.jsonl is not JSON: .* Correct the files"),
         ({"name": "null.jsonl"}, "A line of a JSON file must be an object, but null.jsonl begins with 'null'. Correct the file"),
         ({"data_files": ["null.jsonl"]}, "A line of a JSON file must be an object, but null.jsonl begins with 'null'. Correct the file"),
-        ({"name": "deep.jsonl"}, "The files deep.jsonl cannot be read as json: line 1 of deep.jsonl is not JSON, or nested too deeply"),
+        ({"name": "deep.jsonl"}, "The files deep.jsonl cannot be read as json: line 1 of deep.jsonl is nested too deeply: .* Correct the files"),
         ({"name": "rows.dat"}, "known by its ending, but 'rows.dat' has none of .csv, .tsv, .* Save it in one of these formats, or correct its ending"),
         ({"name": None, "dataset_config": "main"}, "must be options with values, joined by commas; got 'main'. .* For another dataset, set --dataset_name"),
         ({"data_files": ["missing.jsonl"]}, "There is no file 'missing.jsonl' in .* Correct --data_files"),

@@ -182,10 +182,10 @@ def check_file(kind: str, file: str) -> None:
                     json.loads(text)
     except UnicodeDecodeError:
         raise ValueError(f"A file must be text in UTF-8, but {file} has another encoding. Save it as UTF-8.") from None
-    except (json.JSONDecodeError, RecursionError):
+    except (json.JSONDecodeError, RecursionError) as error:
+        fault = "is nested too deeply" if isinstance(error, RecursionError) else "is not JSON"
         raise ValueError(
-            f"The files {file} cannot be read as json: line {place} of {file} is not JSON, or nested too deeply: "
-            f"{text[:60]!r}. Correct the files."
+            f"The files {file} cannot be read as json: line {place} of {file} {fault}: {text[:60]!r}. Correct the files."
         ) from None
     if kind == "csv":
         check_rows(file)
