@@ -157,8 +157,8 @@ class ProgramSide(Peer):
 
     def send(self, message: "dict[str, Any]") -> None:
         for name, stream in self.streams.items():
-            if printed := stream.buffer.getvalue().decode(errors="replace"):
-                message = {**message, name: printed}
+            if stream.buffer.tell():
+                message = {**message, name: stream.buffer.getvalue().decode(errors="replace")}
                 stream.seek(0)
                 stream.truncate()
         super().send(message)
