@@ -50,6 +50,8 @@ class Findings:
             Whether the check was run. If not, the only line says why.
         data (`dict`):
             Results as values, which the lines show as text: `attacks` or `dry_run`.
+        hopeless (`str`):
+            Why no completion can be tried on this dataset. Empty if completions can be tried.
     """
 
     title: str = ""
@@ -58,6 +60,7 @@ class Findings:
     faults: list[str] = field(default_factory=list)
     is_run: bool = True
     data: dict[str, Any] = field(default_factory=dict)
+    hopeless: str = ""
 
 
 ReadColumn: TypeAlias = Callable[[list[Any]], list[Reading]]  # for each value of a dataset column

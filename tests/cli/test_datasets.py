@@ -86,6 +86,9 @@ def test_a_folder_of_files_and_conversations_are_read_as_they_are(tmp_path):
         ({"name": "problem.jsonl"}, "Did you mean --dataset_name problems.jsonl. There is no file 'problem.jsonl' in "),
         ({"name": "mixed"}, "files of one kind, but 'mixed' has 'a.jsonl' and 'b.csv', and .* such as --data_files mixed/a.jsonl"),
         ({"name": "broken.jsonl"}, "The files broken.jsonl cannot be read as json: line 1 of broken.jsonl is not JSON: .* Correct the files"),
+        ({"name": "null.jsonl"}, "A line of a JSON file must be an object, but null.jsonl begins with 'null'. Correct the file"),
+        ({"data_files": ["null.jsonl"]}, "A line of a JSON file must be an object, but null.jsonl begins with 'null'. Correct the file"),
+        ({"name": "deep.jsonl"}, "The files deep.jsonl cannot be read as json: line 1 of deep.jsonl is nested too deeply: .* Correct the files"),
         ({"name": "rows.dat"}, "known by its ending, but 'rows.dat' has none of .csv, .tsv, .* Save it in one of these formats, or correct its ending"),
         ({"name": None, "dataset_config": "main"}, "must be options with values, joined by commas; got 'main'. .* For another dataset, set --dataset_name"),
         ({"data_files": ["missing.jsonl"]}, "There is no file 'missing.jsonl' in .* Correct --data_files"),
@@ -101,6 +104,8 @@ def test_what_cannot_be_read_is_said_with_a_way_out(jsonl, tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     Path("broken.jsonl").write_text('{"question": "a"\n')
     Path("empty.jsonl").write_text("")
+    Path("null.jsonl").write_text("\n null \n")
+    Path("deep.jsonl").write_text('{"question": ' + "[" * 5000 + "]" * 5000 + "}")
     Path("mixed").mkdir()
     for name in ("a.jsonl", "b.csv", "dataset_infos.json"):
         Path("mixed", name).write_text("{}")

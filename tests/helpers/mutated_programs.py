@@ -18,7 +18,7 @@ Row: TypeAlias = tuple[str, str, str | None]
 (EQUAL,) = (one.program for one in DIALOGUE if one.name == "equal")
 LIES = f"""
 {EQUAL}
-import decimal, fractions, types
+import decimal, enum, fractions, types
 from collections import namedtuple
 Equal.__format__, Equal.__getitem__ = lambda self, asked: asked, lambda self, key: Equal()
 Equal.__enter__ = Equal.__exit__ = lambda self, *error: self
@@ -29,7 +29,7 @@ def lie(kind):
 PLAIN = str, bytes, int, float, complex, tuple, list, dict, set, frozenset, decimal.Decimal, fractions.Fraction
 NAMES = sorted({{name for kind in PLAIN for name in dir(kind) if name[0] != "_"}})
 def fill(found, answer): vars(found).update(dict.fromkeys(NAMES, answer)); return found
-def derive(base, answer): return type("A", (base,), dict.fromkeys(NAMES, staticmethod(answer)))
+def derive(base, answer): return type("Lying", (base,), dict.fromkeys(NAMES, staticmethod(answer)))
 """
 
 CARRIERS = {
@@ -37,6 +37,13 @@ CARRIERS = {
     "an object": "derive(Equal, {})()",
     "a text": "derive(str, {})('??')",
     "a named tuple": "namedtuple('A', NAMES)(*[{}] * len(NAMES))",
+    "a number": "lie(derive(float, {}))(0.12345)",
+    "a list": "lie(derive(list, {}))(['??'])",
+    "a tuple": "lie(derive(tuple, {}))(['??'])",
+    "a dict": "lie(derive(dict, {}))({{'??': '??'}})",
+    "a set": "lie(derive(set, {}))(['??'])",
+    "a named tuple of its own": "lie(type('Lying', (namedtuple('A', 'x y'),), dict.fromkeys(NAMES, staticmethod({}))))(0.12345, '??')",
+    "an enum": "lie(enum.Enum('Lying', dict(x='??'), type=str)).x",
     "callable objects": "fill(Equal(), type('B', (), dict(__call__=staticmethod({})))())",
     "a module": "fill(types.ModuleType('m'), {})",
     "a function": "fill(lambda *args: Equal(), {})",
@@ -50,7 +57,7 @@ BODIES = {"itself": "return ITSELF", "equal to all": "return Equal()", "StopIter
 NAMED = {f"{one}, {other}": f"return {CARRIERS[one].format(ANSWERS[other])}" for one in CARRIERS for other in ANSWERS}
 """What the body of a function becomes. The second ones return something with every name of the plain types."""
 
-CONTROLS = ("return object()", "return []", "return 0", "raise ZeroDivisionError")
+CONTROLS = ("return object()", "return []", "return 0", "return 0.12345", "return '??'", "raise ZeroDivisionError")
 """Bodies that pass only tests that test next to nothing of a function."""
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from trl_grpo_rewards.programs.blocks import MAX_PROGRAM_CHARS, find_program
-from trl_grpo_rewards.programs.cases import CallCase, RowTests
+from trl_grpo_rewards.programs.cases import CallCase, OutputCase, RowTests
 from trl_grpo_rewards.texts import REASONING_MARKS
 
 
@@ -87,3 +87,40 @@ def test_a_hostile_text_costs_no_more_than_its_length(unit):
     start = time.thread_time()
     find_program(unit * (200_000 // len(unit)) + "\n```\n", RowTests((CallCase("f", "[]", ()),)))
     assert time.thread_time() - start < 2.0
+
+
+READING = [
+    "print(int(input()))", "import sys\nprint(sys.stdin.read())", "from sys import stdin\nfor line in stdin: print(line)",
+    "import sys\nread = sys.stdin.readline\nprint(read())", "print(open(0).read())", "import os\nprint(os.read(0, 9))",
+    "import fileinput\nfor line in fileinput.input(): print(line)", "def main():\n    n = int(input())\nmain()",
+    "print(*map(int, iter(input, '')))", "data = open('/dev/stdin').read()\nprint(data)",
+]  # fmt: skip
+EXAMPLES = [
+    "# Example: input() is 3\nprint(solve('3'))", "assert solve('3') == 3", ">>> solve('3')\n3", "echo 3 | python main.py < input",
+    "3\n1 2 3", "import io, sys\nsys.stdin = io.StringIO('3')\nmain()", "input = '3'\nprint(solve(input))", "main()",
+    "print('call input()')", "def solve(input): ...", "input = lambda: '3'\nprint(solve(input()))", "class T:\n    stdin = 3",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("mark", ["python", ""])
+def test_a_block_that_reads_is_the_program_where_the_tests_have_an_input(mark):
+    tests, silent = (RowTests((OutputCase(given, "3"), OutputCase("", "3"))) for given in ("3\n", " \n"))
+    for program in READING:
+        for other in EXAMPLES:
+            blocks = [f"```python\n{program}\n```", f"```{mark}\n{other}\n```"]
+            for text in ("\n".join(blocks), "\n".join(reversed(blocks))):
+                assert find_program(text, tests) == f"{program}\n"
+                assert find_program(text, silent) == find_program(text)
+    several = "".join(f"```python\n{program}\n```\n" for program in READING)
+    assert find_program(several, tests) == f"{READING[-1]}\n"
+    assert find_program("```python\nprint(6)\n```", tests) == "print(6)\n"
+
+
+@pytest.mark.parametrize(
+    "unit", ["a;", "a,", "input(", "'", "if input:\n", "-", "lambda input:", "input+", "[", "\\\n"]
+)
+def test_a_hostile_block_is_read_within_its_length(unit):
+    block = "```python\n" + unit * (190_000 // len(unit)) + "\ninput()\n```\n"
+    start = time.thread_time()
+    find_program(2 * block, RowTests((OutputCase("3", "3"),)))
+    assert time.thread_time() - start < 8.0

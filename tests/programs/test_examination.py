@@ -1,5 +1,7 @@
 """What the check says about the tests of a dataset."""
 
+import time
+
 import pytest
 
 from helpers.judged_programs import PlainSandbox
@@ -33,6 +35,28 @@ def test_a_good_dataset():
         "1 of 1 solutions of the dataset pass their tests",
     ]
     assert not found.warnings and not found.faults
+
+
+def test_tests_that_do_not_end_are_a_fault_within_seconds():
+    endless = {"prompt": "Write f.", "tests": "while True: pass\nassert f() == 1", "solution": "def f(): return 1"}
+    start = time.monotonic()
+    found = examine(*[endless] * 3)
+    assert time.monotonic() - start < 30  # on a loaded machine
+    assert found.hopeless == "the tests do not end" and found.faults == [
+        "3 of 3 rows have tests that no program can pass. Row 0: an empty program is stopped after 2 s, which the tests alone "
+        "take. Correct or remove these rows."
+    ]
+    few = examine(*[GOOD] * 39, endless)
+    assert (
+        not few.hopeless and not few.faults and "1 of 40 rows have tests that no program can pass" in few.warnings[0]
+    )
+
+
+def test_no_other_cheat_is_tried_after_one_that_takes_long():
+    waiting = {"prompt": "Write f.", "tests": "while f() != 3: pass", "solution": "def f(): return 3"}
+    start = time.monotonic()
+    found = examine(waiting)
+    assert not found.faults and not found.hopeless and time.monotonic() - start < 40
 
 
 @pytest.mark.parametrize(

@@ -302,6 +302,41 @@ def test_a_failure_of_the_back_end_gives_no_score_and_too_many_stop_the_run(capl
         call(code(backend=OWN), [block("will fail"), block("will fail 2")], PAIRS)
 
 
+SLOW = "import time\ntime.sleep(0.2)\nprint(0)  # {}"
+MANY = {"inputs": [*map(str, range(60))], "outputs": [*map(str, range(60))]}
+
+
+def test_programs_that_use_up_their_share_of_time_get_0_and_stop_no_run():
+    texts = [*(block(SLOW.format(place)) for place in range(4)), block("print(int(input()))")]
+    tests = [*[MANY] * 4, {"inputs": ["7", "8"], "outputs": ["7", "8"]}]
+    scores, metrics, extras = call(code(partial=True, timeout=1.0, batch_timeout=4.0), texts, tests)
+    assert scores == [0.0] * 4 + [1.0]
+    assert extras["code/failure"][0] == "stopped after its share of batch_timeout=4 s"
+    assert (metrics["code/timeouts"], metrics["code/failures"]) == (4, 0)
+
+
+def test_a_slow_program_finishes_if_time_is_left():
+    slow = block("import time\ntime.sleep(0.2)\nprint(int(input()))")
+    tests = {"inputs": [*map(str, range(6))], "outputs": [*map(str, range(6))]}
+    texts = [slow, block("print(1)"), block("print(2)"), block("print(3)")]
+    scores, _, extras = call(code(timeout=1.0, batch_timeout=6.0), texts, [tests] * 4)
+    assert scores == [1.0, 0.0, 0.0, 0.0], extras
+
+
+def test_a_program_on_another_back_end_that_ran_is_too_slow_and_one_that_never_did_is_a_failure():
+    class Endless(Scripted):
+        async def run(self, program, inputs, limits):
+            for place, _ in enumerate(inputs):
+                if place or "neverland" in program:
+                    await asyncio.sleep(60)
+                yield RunResult("finished", "0", "")
+
+    globals()["Endless"] = Endless
+    value = code(backend=f"{__name__}:Endless", partial=True, batch_timeout=0.5, max_failures=0.7)
+    scores, metrics, _ = call(value, [block("neverland"), block("once")], MANY)
+    assert scores == [None, 0.0] and metrics["code/failures"] == 1
+
+
 def test_a_missing_back_end_stops_the_run():
     with pytest.raises(ValueError, match="must be a class that can be imported"):
         call(code(backend="no_such_module:Sandbox"), [block(SUM)], PAIRS)

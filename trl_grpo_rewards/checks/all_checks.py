@@ -79,6 +79,8 @@ def check(
     rows = take_rows(dataset)
     if any(one.faults for one in readings) and not (rows := contract.leave_out_unreadable(rewards, rows)):
         return found + skip("no solution can be read")
+    for reason in (one.hopeless for one in found if one.hopeless):
+        return found + skip(reason)
     return found + try_rewards(rewards, rows, tokenizer, config)
 
 

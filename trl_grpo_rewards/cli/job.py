@@ -32,7 +32,7 @@ from ..function_rewards import find_functions
 from ..training.config import FilteredGRPOConfig, make_plan
 from ..training.validation import check_named_options, unpack_rewards
 from .console import OWN, CommandParser, build_rewards, count
-from .job_files import BUNDLED, check_rows, describe_broken_files, find_separator, name_format
+from .job_files import BUNDLED, check_first_row, check_rows, describe_broken_files, find_separator, name_format
 
 
 DEPENDENCIES = r"(accelerate|datasets|peft|torch|transformers|trl)\b"  # their deprecations are not for users
@@ -270,6 +270,9 @@ def make_problems(make: Callable[..., Dataset], options: dict[str, Any], test_si
 
 def read_dataset(name: str, config: str | None, data_files: Sequence[str] | None) -> DatasetDict:
     options: dict[str, Any] = {}
+    for file in data_files or () if name == "json" else ():
+        if Path(file).is_file() and not file.endswith(".gz"):
+            check_first_row(file)
     if name == "csv" and data_files and Path(data_files[0]).is_file() and not data_files[0].endswith(".gz"):
         options = find_separator(data_files[0])
         with contextlib.suppress(UnicodeDecodeError):  # which is said later

@@ -182,13 +182,24 @@ def check_file(kind: str, file: str) -> None:
                     json.loads(text)
     except UnicodeDecodeError:
         raise ValueError(f"A file must be text in UTF-8, but {file} has another encoding. Save it as UTF-8.") from None
-    except json.JSONDecodeError:
+    except (json.JSONDecodeError, RecursionError) as error:
+        fault = "is nested too deeply" if isinstance(error, RecursionError) else "is not JSON"
         raise ValueError(
-            f"The files {file} cannot be read as json: line {place} of {file} is not JSON: {text[:60]!r}. "
-            f"Correct the files."
+            f"The files {file} cannot be read as json: line {place} of {file} {fault}: {text[:60]!r}. Correct the files."
         ) from None
     if kind == "csv":
         check_rows(file)
+
+
+def check_first_row(file: str) -> None:
+    """Raise an error if a JSON file begins with null, at which pyarrow crashes, or with another value that is not a row."""
+    with open(file, encoding="utf-8", errors="replace") as lines:
+        first = next((text for line in iter(lambda: lines.readline(100), "") if (text := line.strip())), "{}")
+    with contextlib.suppress(json.JSONDecodeError):  # which is said later
+        if not isinstance(json.loads(first), dict | list):
+            raise ValueError(
+                f"A line of a JSON file must be an object, but {file} begins with {first!r}. Correct the file."
+            )
 
 
 def describe_broken_files(kind: str, files: Sequence[str], cause: str) -> str:

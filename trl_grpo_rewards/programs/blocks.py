@@ -1,12 +1,14 @@
 """Finds the program in a completion: a closed block of code, which may be in a list or a quote."""
 
+import ast
 import re
+import warnings
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from ..texts import REASONING_MARKS, strip_reasoning
-from .cases import RowTests, list_required
-from .python_tests import UnreadableTests
+from .cases import OutputCase, RowTests, list_required
+from .python_tests import UnreadableTests, list_bound
 
 
 PYTHON = re.compile(r"(?i)[\s{.]*i?py(?:thon|py)?(?:3[\d.]*)?(?![\w-])")  # also in braces and with a version
@@ -17,6 +19,7 @@ CONTAINERS = r"(?:[ \t]*+(?:>|(?:[-+*]|\d{1,9}[.)])(?=[ \t])))*+[ \t]*+"
 OPENING = re.compile(rf"(?:.*(?:{MARK}))?({CONTAINERS})(`{{3,}}|~{{3,}})([^`]*)")
 CLOSING = re.compile(rf"([ \t]*)(`{{3,}}|~{{3,}})\s*((?:{MARK}).*)?")
 DEFINITION = re.compile(r"(?m)^(?:[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+|(?=\w+[ \t]*(?::[^=\n]+)?=[^=]))(\w+)")
+INPUTS = frozenset("input stdin fileinput open fdopen read".split())  # names by which programs read standard input
 MAX_PROGRAM_CHARS = 200_000  # longer blocks count as missing; contests usually allow 64 KB
 
 
@@ -40,7 +43,10 @@ class Block:
 
 
 def find_program(text: str, tests: RowTests | UnreadableTests | None = None) -> str | None:
-    """Return the last block that defines most of the names that the tests need. A last block without an end is none."""
+    """
+    Return the last block that does what the tests need: it defines most of their names, or reads their input. A last block
+    without an end is none.
+    """
     blocks = list_blocks(text)
     programs = [
         (PYTHON.match(one.info) is not None, one.program)
@@ -49,8 +55,13 @@ def find_program(text: str, tests: RowTests | UnreadableTests | None = None) -> 
     ]
     if not programs or not blocks[-1].is_closed:
         return None
-    names = list_required(tests) if isinstance(tests, RowTests) and len(programs) > 1 else set[str]()
-    _, program = max(programs, key=lambda one: (count_defined(one[1], names), one[0]))
+    names, has_input = set[str](), False
+    if isinstance(tests, RowTests) and len(programs) > 1:
+        names = list_required(tests)
+        has_input = any(isinstance(case, OutputCase) and case.input.strip() for case in tests.cases)
+    _, program = max(
+        programs, key=lambda one: (count_defined(one[1], names) + (has_input and is_reading(one[1])), one[0])
+    )
     return program if len(program) <= MAX_PROGRAM_CHARS else None
 
 
@@ -100,3 +111,20 @@ def count_defined(program: str, names: Collection[str]) -> int:
     code = (line.partition("#")[0].rstrip() for line in reversed(program.split("\n")))
     is_piece = next(filter(None, code), "").endswith((":", "..."))
     return 0 if is_piece else len({*DEFINITION.findall(program)}.intersection(names))
+
+
+def is_reading(program: str) -> bool:
+    """Return whether a program reads standard input. An example that replaces it does not, nor does code that cannot run."""
+    if len(program) > MAX_PROGRAM_CHARS or not any(name in program for name in INPUTS):
+        return False
+    try:
+        with warnings.catch_warnings(action="ignore"):  # such as about "\\d"
+            nodes = [*ast.walk(ast.parse(program))]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    used = {
+        getattr(one, "id", getattr(one, "attr", ""))
+        for one in nodes
+        if isinstance(getattr(one, "ctx", None), ast.Load)
+    }
+    return not INPUTS.isdisjoint(used - {*list_bound(nodes)})

@@ -6,7 +6,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
@@ -159,10 +159,22 @@ def bundle(source: str, sandbox: Sandbox | None = None) -> str:
     return source if {*MODULES} <= {*getattr(sandbox, "modules", ())} else f"{write_loader()}\n{source}"
 
 
+async def go_on(result: RunResult) -> None:
+    """Let a program run its next case at once."""
+
+
 async def try_program(
-    program: str, tests: RowTests, sandbox: Sandbox, limits: Limits, partial: bool = False
+    program: str,
+    tests: RowTests,
+    sandbox: Sandbox,
+    limits: Limits,
+    partial: bool = False,
+    pause: Callable[[RunResult], Awaitable[None]] = go_on,
 ) -> ProgramVerdict:
-    """Run a program against the tests of a row. For a share, a failure does not end it, unless it took too long."""
+    """
+    Run a program against the tests of a row. For a share, a failure does not end it, unless it took too long. It pauses
+    after each case.
+    """
     match tests.cases:
         case (PythonTests() as python,):
             return await try_python_tests(program, python, sandbox, limits, partial)
@@ -170,6 +182,7 @@ async def try_program(
     async with aclosing(run_cases(program, tests, sandbox, limits)) as results:
         async for case, result in results:
             place += 1
+            await pause(result)
             is_finished = result.status == "finished"
             if is_finished and await asyncio.to_thread(case.is_right, result.output):
                 passed += 1

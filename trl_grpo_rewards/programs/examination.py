@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 from ..loops import await_all, run_in_own_loop
 from ..sandbox.protocol import Limits, Sandbox, SandboxFailed
@@ -90,6 +90,13 @@ async def examine_in(sandbox: Sandbox, rows: list[dict[str, Any]], column: str, 
     refused = ((place, one.own or one.empty) for place, one in tried.items())
     unreadable |= {place: str(why) for place, why in refused if isinstance(why, UnreadableTests)}
     impossible = {place: why for place, tests in readable.items() if (why := find_contradiction(tests))}
+    late = {
+        place: f"an empty program is {one.empty.failure}, which the tests alone take"
+        for place, one in tried.items()
+        if is_late(one.empty)
+    }
+    impossible |= late
+    found.hopeless = "the tests do not end" if late and len(late) == len(tried) else ""
     passed = {place: "nothing is required of a program" for place, one in tried.items() if has_passed(one.empty)}
     weak = {place: f"{one.cheat} pass" for place, one in tried.items() if one.cheat and place not in passed}
     own = {place: one.own for place, one in tried.items() if isinstance(one.own, ProgramVerdict)}
@@ -124,6 +131,10 @@ def has_passed(outcome: object) -> bool:
     return isinstance(outcome, ProgramVerdict) and outcome.status is None
 
 
+def is_late(outcome: object) -> TypeGuard[ProgramVerdict]:
+    return isinstance(outcome, ProgramVerdict) and outcome.status == "timed_out"
+
+
 def find_contradiction(tests: RowTests) -> str | None:
     """Return why no program can pass the tests: the same input has two different results."""
     expected: dict[tuple[str, str], Any] = {}
@@ -148,7 +159,10 @@ async def try_row(tests: RowTests, solution: str | None, sandbox: Sandbox, limit
         except UnreadableTests as error:
             return error
 
-    found = TriedRow(await attempt("\n"), await attempt(solution) if solution else None)
+    empty = await attempt("\n")
+    if is_late(empty):
+        return TriedRow(empty, None)
+    found = TriedRow(empty, await attempt(solution) if solution else None)
     found.cheat = await find_cheat(tests, sandbox, limits)
     if solution and has_passed(found.own) and not found.cheat:
         quick = replace(limits, seconds=min(limits.seconds, SECONDS))
@@ -159,11 +173,14 @@ async def try_row(tests: RowTests, solution: str | None, sandbox: Sandbox, limit
 async def find_passing(
     programs: Iterable[tuple[str, str]], tests: RowTests, sandbox: Sandbox, limits: Limits
 ) -> str | None:
-    """Return what is said of the first program that passes, or None."""
+    """Return what is said of the first program that passes, or None. If one takes long, the others are not tried."""
     for program, what in programs:
         with contextlib.suppress(SandboxFailed, UnreadableTests):
-            if has_passed(await try_program(program, tests, sandbox, limits)):
+            outcome = await try_program(program, tests, sandbox, limits)
+            if has_passed(outcome):
                 return what
+            if is_late(outcome) and limits.seconds > SECONDS:
+                break
     return None
 
 

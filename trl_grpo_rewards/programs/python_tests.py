@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import contextlib
 import re
 import sys
 import warnings
@@ -171,9 +172,13 @@ class Use:
 def find_use(tests: PythonTests) -> Use:
     trees, entry = [ast.parse(block) for block in tests.blocks], ast.parse(tests.entry_point or "")
     nodes = [node for tree in [*trees, entry] for node in ast.walk(tree)]
-    bound, made, imports = {*list_bound(nodes)}, dict(list_made(nodes)), [*list_imports(nodes)]
-    classes = find_classes(nodes, made)
+    bound, imports = {*list_bound(nodes)}, [*list_imports(nodes)]
     own = {name for module, _, name in imports if module == GIVEN}
+    spelled = nodes
+    with contextlib.suppress(SyntaxError):
+        spelled = [*ast.walk(ast.parse(spell_names("\n".join(tests.blocks), imports)))] if own else nodes
+    made = dict(list_made(spelled))
+    classes = find_classes(spelled, made)
     used = {node.id for node in nodes if isinstance(node, ast.Name) and not node.id.startswith("__")}
     used -= {name for module, _, name in imports if module != GIVEN}
     free = used - bound - GUARDED
@@ -185,10 +190,11 @@ def find_use(tests: PythonTests) -> Use:
             modules.setdefault(owner.id, []).append(name)
     entries = {node.id for node in ast.walk(entry) if isinstance(node, ast.Name)}
     taken = {name for module, *pair in imports if module == GIVEN for name in pair if name != "*"}
-    taken |= {name for owner, name in attributes if getattr(owner, "id", "") == GIVEN}
+    taken |= {name for owner, name in attributes if (GIVEN, GIVEN, getattr(owner, "id", "")) in imports}
     lacking = {name for name, one, _ in list_attributes(nodes, made) if not hasattr(GUARDED_CLASSES.get(name), one)}
     ours = used - GUARDED - bound | used & (taken | lacking & GUARDED_CLASSES.keys() - bound) | entries
-    names = ours | (used - GUARDED if ours else used)  # `sum` only if nothing else can be what is tested
+    others = used - GUARDED if ours else used  # `sum` only if nothing else can be what is tested
+    names = ours | taken & classes | others
     needed = names - bound - ({*modules} - {*PACKAGES}) | entries | taken
     return Use(
         sorted(names),
@@ -200,6 +206,14 @@ def find_use(tests: PythonTests) -> Use:
         sorted(list_called(node for tree in trees for node in walk_here(tree.body))),
         find_tested(trees, needed),
     )
+
+
+def spell_names(code: str, imports: Iterable[tuple[str | None, str, str]]) -> str:
+    """Write what tests import from the program as the program does: `Stack` for `solution.Stack` and for another name."""
+    for module, one, name in imports:
+        if module == GIVEN and name.isidentifier():
+            code = re.sub(rf"\b{name}\s*\.\s*", "", code) if one == GIVEN else re.sub(rf"\b{name}\b", one, code)
+    return code
 
 
 def list_bound(nodes: list[ast.AST]) -> Iterator[str]:
@@ -248,7 +262,7 @@ def list_operands(node: ast.AST, made: dict[str, str]) -> Iterator[str]:
     match node:
         case ast.BinOp(left=left, right=right):
             yield from (name for one in (left, right) for name in list_operands(one, made))
-        case ast.Call(func=ast.Name(id=name)):
+        case ast.Call(func=ast.Name(id=name) | ast.Subscript(value=ast.Name(id=name))):
             yield name
         case ast.Name() | ast.Attribute():
             yield from filter(None, [made.get(ast.unparse(node))])

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import cache
+from functools import partial as bind
 from typing import Annotated, Any, TypeAlias
 
 from annotated_types import Ge
@@ -20,7 +21,7 @@ from ..programs.formats import read_row_tests
 from ..programs.python_tests import UnreadableTests
 from ..registry import reward
 from ..sandbox.local import LocalSandbox, get_local_sandbox
-from ..sandbox.protocol import Limits, Sandbox, SandboxFailed, Status
+from ..sandbox.protocol import Limits, RunResult, Sandbox, SandboxFailed, Status
 from ..scores import Score
 from ..texts import completion_text
 from ..traits import Findings, Form
@@ -31,6 +32,7 @@ logger = logging.getLogger(__name__)
 Key: TypeAlias = tuple[str, bytes]  # a program, and the mark of its tests
 Outcome: TypeAlias = ProgramVerdict | SandboxFailed | UnreadableTests  # how a program did, or why nobody knows
 OWN = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")  # a back end of the user, as `module:Class`
+SHARE = 0.5  # of its equal part of the time of a batch that each program has before others may take longer
 ADVICE = "Check that the back end works, with `trl-grpo-rewards check`, and resume the run, or raise max_failures."
 
 # Metrics of the ways in which programs fail.
@@ -118,8 +120,9 @@ async def code(
     """
     1 if the program in a code block passes all tests of its row, else 0; None if they cannot be read or run.
 
-    The program is a closed block of code, found as in Markdown: the last one that defines what the tests call. If none
-    does, it is the last one that is marked as Python or, without such a block, the last one without a language. Text
+    The program is a closed block of code, found as in Markdown: the last one that defines what the tests call, or reads
+    the standard input that they have. If none does, it is the last one that is marked as Python or, without such a
+    block, the last one without a language. Text
     before `</think>` does not count. Without a program, the score is 0. Identical programs with the same tests are run
     once per batch.
 
@@ -155,9 +158,10 @@ async def code(
             names are those of distributions, and the packages that they require are included. Rows whose Python tests
             import another package get None.
         batch_timeout (`float`, *optional*, defaults to `600.0`):
-            Time limit of all programs of a batch, in seconds. Programs that are not judged by then get None.
+            Time limit of all programs of a batch, in seconds. Each program has the same share of it. A program that has
+            used up its share by then gets 0, and the others that are not judged by then get None.
         max_failures (`float`, *optional*, defaults to `0.2`):
-            Share of the programs of a batch that the back end may fail to run, as in [`judge`].
+            Share of the programs of a batch that the back end may fail to run, as in [`judge`]. Slow programs do not count.
 
     Raises:
         `ValueError`: the back end cannot be imported, or a package is not installed. Nothing is run.
@@ -187,8 +191,9 @@ async def code(
     known = {mark: one for mark, one in zip(marks, read, strict=True) if isinstance(one, RowTests)}
 
     async def try_all(different: Iterable[Key]) -> dict[Key, Outcome]:
-        tasks = {key: try_one(key[0], known[key[1]], sandbox, limits, partial) for key in different}
-        return await wait_for_all(tasks, batch_timeout)
+        shares = Shares([*different], batch_timeout, len(getattr(sandbox, "workers", ())))
+        tasks = {key: try_one(key, known[key[1]], sandbox, limits, partial, shares) for key in shares.spent}
+        return await wait_for_all(tasks, shares)
 
     try:
         trials = await try_all(dict.fromkeys(filter(None, keys)))
@@ -233,31 +238,79 @@ def describe_outcome(found: Outcome | RowTests, partial: bool) -> tuple[Score, s
     return 0.0, "no code block"
 
 
-async def try_one(program: str, tests: RowTests, sandbox: Sandbox, limits: Limits, partial: bool) -> Outcome:
+class Unfinished(SandboxFailed):
+    """Raised for a program that had begun and was not slow when the time of its batch ended."""
+
+
+class Shares:
+    """
+    The time of a batch. Each program has the same share. One that has used up its share goes on when no other one needs its
+    own share any more. If the batch ends before it does, the program is too slow.
+
+    Args:
+        keys (`list`):
+            The programs.
+        seconds (`float`):
+            Wall time of the batch, in seconds.
+        workers (`int`):
+            How many programs run at the same time; 0 if only the back end knows. Then, none waits for others, and one
+            that has run is too slow if the batch ends before it does.
+    """
+
+    def __init__(self, keys: Sequence[Key], seconds: float, workers: int) -> None:
+        self.seconds, self.share = seconds, SHARE * seconds * workers / max(1, len(keys))
+        self.spent = dict.fromkeys(keys, 0.0)
+        self.needed = {*keys} if workers else set[Key]()
+        self.is_free = asyncio.Event()
+        self.give_up(None)
+
+    def give_up(self, key: Key | None) -> None:
+        self.needed -= {key}
+        if not self.needed:
+            self.is_free.set()
+
+    async def spend(self, key: Key, result: RunResult) -> None:
+        self.spent[key] += result.elapsed or 1e-9
+        if self.spent[key] > self.share:
+            self.give_up(key)
+            await self.is_free.wait()
+
+    def judge_late(self, key: Key) -> Outcome:
+        if self.spent[key] > self.share:
+            failure = f"stopped after its share of batch_timeout={self.seconds:g} s"
+            return ProgramVerdict(0, 1, "timed_out", failure)
+        late = f"no result within batch_timeout={self.seconds:g} s"
+        return Unfinished(late) if self.spent[key] else SandboxFailed(late)
+
+
+async def try_one(
+    key: Key, tests: RowTests, sandbox: Sandbox, limits: Limits, partial: bool, shares: Shares
+) -> Outcome:
     """Try a program. A failure of the back end takes the place of a trial."""
     try:
-        return await try_program(program, tests, sandbox, limits, partial)
+        return await try_program(key[0], tests, sandbox, limits, partial, bind(shares.spend, key))
     except (SandboxFailed, UnreadableTests) as error:
         return error
     except RuntimeError as error:  # this process can have no more threads
         return SandboxFailed(f"the training process cannot run it: {error}")
+    finally:
+        shares.give_up(key)
 
 
-async def wait_for_all(trials: Mapping[Key, Awaitable[Outcome]], seconds: float) -> dict[Key, Outcome]:
+async def wait_for_all(trials: Mapping[Key, Awaitable[Outcome]], shares: Shares) -> dict[Key, Outcome]:
     """Try programs concurrently, within a time limit. An error that is no failure of a single run ends all of them."""
     tasks = {key: asyncio.ensure_future(trial) for key, trial in trials.items()}
     if not tasks:
         return {}
     try:
-        done, _ = await asyncio.wait(tasks.values(), timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
+        done, _ = await asyncio.wait(tasks.values(), timeout=shares.seconds, return_when=asyncio.FIRST_EXCEPTION)
         for task in done:
             task.result()
     finally:
         for task in tasks.values():
             task.cancel()
         await asyncio.wait(tasks.values())
-    late = SandboxFailed(f"no result within batch_timeout={seconds:g} s")
-    return {key: late if task.cancelled() else task.result() for key, task in tasks.items()}
+    return {key: shares.judge_late(key) if task.cancelled() else task.result() for key, task in tasks.items()}
 
 
 def find_doubts(
@@ -282,7 +335,7 @@ def count_failures(trials: Mapping[Key, Outcome], backend: str, max_failures: fl
     failures = [
         Failure(str(trial), f"The program began with {program[:300]!r}", ADVICE)
         for (program, _), trial in trials.items()
-        if isinstance(trial, SandboxFailed)
+        if isinstance(trial, SandboxFailed) and not isinstance(trial, Unfinished)
     ]
     counter.add(len(trials), failures)
 

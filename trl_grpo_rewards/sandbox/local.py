@@ -11,9 +11,10 @@ import re
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
@@ -132,6 +133,7 @@ class Worker:
     def run(self, programs: Sequence[tuple[bytes, bytes]], limits: Limits) -> list[RunResult]:
         """Run a program, or two that are joined, once. Each comes with its standard input."""
         control = self.start()
+        start = time.monotonic()
         files: list[int] = []
         try:
             for content in (content for program in programs for content in (*program, None, None)):
@@ -140,7 +142,8 @@ class Worker:
                     fill(files[-1], content)
             socket.send_fds(control, [json.dumps(asdict(limits)).encode()], files)
             ends = self._receive(LOADED * limits.seconds + GRACE_SECONDS)
-            return [read_result(end, files[4 * n + 2], files[4 * n + 3], limits) for n, end in enumerate(ends)]
+            found = [read_result(end, files[4 * n + 2], files[4 * n + 3], limits) for n, end in enumerate(ends)]
+            return [replace(one, elapsed=time.monotonic() - start) for one in found]
         finally:
             for file in files:
                 os.close(file)

@@ -53,12 +53,16 @@ class RunResult:
             The end of standard error.
         seconds (`float`, *optional*):
             CPU time in seconds, if the back end measures it.
+        elapsed (`float`, *optional*):
+            Wall time in seconds from the start of the run to its end, if the back end measures it. Time in a queue does
+            not count.
     """
 
     status: Status
     output: str
     errors: str
     seconds: float | None = None
+    elapsed: float | None = None
 
 
 class SandboxFailed(Exception):

@@ -28,7 +28,7 @@ def judge(names, tests, partial=False):
 
 
 def test_there_are_enough_cheats():
-    assert len(CHEATS) >= 97 and len(select(DIALOGUE, "forged")) >= 50
+    assert len(CHEATS) >= 107 and len(select(DIALOGUE, "forged")) >= 60
 
 
 def test_the_tests_are_passed_by_an_honest_program():

@@ -9,12 +9,13 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from .plain_data import DataReader, SharedObjects, Violation, Writer
+from .plain_data import ATTRIBUTED, DataReader, SharedObjects, Violation, Writer, pair_up, refuse_methods
 from .program import ListNode, TreeNode
 
 
 GIVEN = "solution"  # name of the module that the program is loaded as. Tests may import from it.
 READ_END, WRITE_END = 3, 4  # file descriptors of the two pipes in each process
+STREAMS = ("stdout", "stderr")  # what the program writes to them is sent with its messages
 MAX_MESSAGE = 8 << 20  # bytes, which is checked before the message is read
 ERROR_CHARS = 300  # of an error about a value that cannot cross
 ENCODE = json.JSONEncoder(separators=(",", ":")).encode
@@ -49,6 +50,7 @@ class Peer:
     refer: "Callable[[Any, bool], list[Any] | None]"  # returns the entry of an object that crosses as a reference, or None
     make_stand_in: "Callable[..., Any]"  # returns what stands for an object of the other side
     make_record: "Callable[[str], Any]"  # returns an object of a class by its name
+    make_extended: "Callable[..., Any]"  # returns plain data of a class of the other side
 
     def __init__(self, first: int) -> None:
         self.received, self.asked, self.lock = bytearray(), 0, threading.RLock()
@@ -56,7 +58,7 @@ class Peer:
         self.own: list[Any] = []
         self.stand_ins: dict[int, Any] = {}
         self.numbers: dict[int, int] = {}
-        self.records: dict[str, type] = {"ListNode": ListNode, "TreeNode": TreeNode}
+        self.records: dict[str, type] = {one.__name__: one for one in (ListNode, TreeNode, *ATTRIBUTED)}
 
     def register(self, value: Any) -> int:
         if id(value) not in self.numbers:
@@ -64,13 +66,18 @@ class Peer:
             self.own.append(value)
         return self.numbers[id(value)]
 
+    def extend(self, value: Any) -> "list[Any] | None":
+        """Return the number and the class of plain data of a class of its own, or None."""
+        return None
+
     def request(self, do: str, *values: Any) -> Any:
         """Ask the other side to do something, and return the value or raise the error that it replies."""
         with self.lock:
             self.shared.forget_oldest()
             writer = Writer(self)
             forms = [writer.write(value) for value in values]
-            reply = self.ask({"do": do, "forms": forms, "changes": writer.write_changes(), "table": writer.table})
+            changed = {"changes": writer.write_changes(), "table": writer.table, "released": self.shared.release()}
+            reply = self.ask({"do": do, "forms": forms, **changed})
             (value,) = self.read(reply, [reply["form"]])
         if reply.get("failed"):
             raise value
@@ -82,7 +89,10 @@ class Peer:
             reader = DataReader(message["table"], self)
             for number, contents in message["changes"]:
                 self.shared.apply(number, [reader.read(form) for form in contents])
-            return [reader.read(form) for form in forms]
+            values = [reader.read(form) for form in forms]
+            for number in message.get("released", ()):
+                self.shared.remove(number)
+            return values
         except Exception as error:
             raise Violation(f"a message that cannot be read: {type(error).__name__}") from None
 
@@ -90,7 +100,8 @@ class Peer:
         if kind == "yours":
             return self.own[contents[0]]
         if kind == "error":
-            return make_error(*contents)
+            name, cause, attributes, *arguments = contents
+            return restore_error(make_error(name, *arguments), cause, attributes)
         if contents[0] not in self.stand_ins:
             self.stand_ins[contents[0]] = self.make_stand_in(kind, *contents)
         return self.stand_ins[contents[0]]
@@ -128,10 +139,11 @@ class Peer:
         except Exception as error:  # what the value itself raised, or no way to refer to it
             writer = Writer(self)
             reply["form"], reply["failed"] = writer.write(RuntimeError(str(error)[:ERROR_CHARS])), True
-        return {**reply, "changes": writer.write_changes(), "table": writer.table}
+        changes = writer.write_changes()
+        return {**reply, "changes": changes, "table": writer.table, "released": self.shared.release()}
 
     def refer_error(self, error: BaseException) -> "list[Any]":
-        return ["error", find_error_name(type(error)), *error.args]
+        return ["error", find_error_name(type(error)), None, None, *error.args]
 
     def send(self, message: "dict[str, Any]") -> None:
         rest = memoryview(ENCODE(message).encode() + b"\n")
@@ -168,3 +180,12 @@ def make_error(name: str, *arguments: Any) -> BaseException:
         return error
     except TypeError:
         return RuntimeError(*arguments)
+
+
+def restore_error(error: BaseException, cause: Any, attributes: Any) -> BaseException:
+    """Give an error its cause, and what was added to it, such as notes."""
+    error.__cause__ = cause
+    pairs = pair_up(attributes or ()).items()
+    refuse_methods(pairs)
+    vars(error).update((name, one) for name, one in pairs if name == "__notes__" or name[:2] != "__")
+    return error

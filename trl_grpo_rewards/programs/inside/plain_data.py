@@ -1,22 +1,34 @@
 """Plain data as JSON without loss, and the objects that can change and that both sides have."""
 
+import array
 import copyreg
 import datetime
 import functools
 import operator
 import sys
-from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
+import uuid
+from collections import (
+    ChainMap,
+    Counter,
+    OrderedDict,
+    UserDict,
+    UserList,
+    UserString,
+    defaultdict,
+    deque,
+    namedtuple,
+)
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import PurePosixPath
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 
 MAX_SMALL = 1 << 53  # larger integers are hexadecimal, which Python reads in linear time
 MAX_ARRAY = 10_000  # bytes of an array that both sides share: each message looks whether it has changed
-MAX_OBJECTS, MAX_ITEMS = 64, 20_000  # that are shared: beyond it, both sides stop sharing the oldest objects
+MAX_OBJECTS, MAX_ITEMS = 1_000, 20_000  # that are shared: beyond it, both sides stop sharing the oldest objects
 
 
 class CannotCross(Exception):
@@ -25,6 +37,11 @@ class CannotCross(Exception):
 
 class Violation(Exception):
     """Raised when a message has a form that no honest process writes."""
+
+
+def make_empty(kind: Any) -> Any:
+    """Return an object of a class without a call of its `__init__`."""
+    return (kind if kind in ATTRIBUTED else object).__new__(kind)
 
 
 def flatten_pairs(pairs: Any) -> "list[Any]":
@@ -38,20 +55,29 @@ def pair_up(items: "Sequence[Any]") -> "dict[Any, Any]":
 FACTORIES: "dict[str, Any]" = {kind.__name__: kind for kind in (list, int, dict, set, str, float, bool, tuple, deque)}
 
 
+# Classes of the library whose objects are what their attributes are, so that they cross as records do.
+ATTRIBUTED = (SimpleNamespace, UserDict, UserList, UserString, ChainMap)
+
+
 def list_default(found: Any) -> "list[Any]":
     name = getattr(found.default_factory, "__name__", "")
-    return [name if FACTORIES.get(name) is found.default_factory else None, *flatten_pairs(found)]
+    is_known = FACTORIES.get(name) is found.default_factory
+    return [name if is_known else found.default_factory, *flatten_pairs(found)]
 
 
-def list_array(array: Any) -> "list[Any]":
+def list_array(numbers: Any) -> "list[Any]":
     """Return the contents of an array of numpy, or of one of its numbers, which has no dimensions."""
-    return [sys.intern(array.dtype.str), sys.intern(array.tobytes().hex()), *array.shape]  # equal texts are one object
+    return [
+        sys.intern(numbers.dtype.str),
+        sys.intern(numbers.tobytes().hex()),
+        *numbers.shape,
+    ]  # equal texts are one object
 
 
 def make_array(kind: str, data: str, *shape: int) -> Any:
     numpy = sys.modules["numpy"]
-    array = numpy.frombuffer(bytes.fromhex(data), numpy.dtype(kind)).reshape(shape)
-    return array.copy() if shape else array[()]
+    numbers = numpy.frombuffer(bytes.fromhex(data), numpy.dtype(kind)).reshape(shape)
+    return numbers.copy() if shape else numbers[()]
 
 
 def list_record(record: Any) -> "list[Any]":
@@ -64,7 +90,8 @@ MUTABLE: "dict[str, Any]" = {  # kinds that are made empty and filled later: the
     "defaultdict": (defaultdict, list_default),
     "dict": (dict, flatten_pairs),
     "list": (list, list.__iter__),
-    "deque": (deque, deque.__iter__),
+    "deque": (deque, lambda one: [one.maxlen, *deque.__iter__(one)]),
+    "numbers": (array.array, lambda one: [one.typecode, *one]),
     "set": (set, set.__iter__),
     "bytearray": (bytearray, bytearray.__iter__),
     "array": ((), list_array),
@@ -72,12 +99,19 @@ MUTABLE: "dict[str, Any]" = {  # kinds that are made empty and filled later: the
 }
 
 
+MAKERS: "dict[str, Any]" = {  # of kinds that are not made empty
+    "array": make_array,
+    "deque": lambda length, *items: deque(maxlen=length),
+    "numbers": lambda code, *items: array.array(code),
+}
+
+
 def fill(kind: str, found: Any, items: "list[Any]") -> None:
     """Let an object that can change contain other things."""
     if kind == "array":
-        array = make_array(*items)
-        if array.shape == found.shape:
-            found[...] = array
+        numbers = make_array(*items)
+        if numbers.shape == found.shape:
+            found[...] = numbers
     elif kind == "record":
         vars(found).clear()
         attributes = pair_up(items[1:])
@@ -85,11 +119,12 @@ def fill(kind: str, found: Any, items: "list[Any]") -> None:
         vars(found).update(
             (name, one) for name, one in attributes.items() if isinstance(name, str) and name[:2] != "__"
         )
-    elif kind in ("list", "bytearray"):
-        found[:] = items
+    elif kind in ("list", "bytearray", "numbers"):
+        found[:] = array.array(items[0], items[1:]) if kind == "numbers" else items
     else:
         if kind == "defaultdict":
-            found.default_factory, items = FACTORIES.get(items[0]), items[1:]
+            found.default_factory = FACTORIES.get(items[0]) if isinstance(items[0], str) else items[0]
+        items = items[kind in ("defaultdict", "deque") :]
         found.clear()
         (found.extend if kind == "deque" else found.update)(items if kind in ("deque", "set") else pair_up(items))
 
@@ -116,6 +151,8 @@ BUILT += (datetime.timedelta, datetime.timezone, datetime.datetime, datetime.dat
 FIXED: "dict[str, Any]" = {
     "frozenset": (frozenset, frozenset.__iter__, lambda *items: frozenset(items)),
     "bytes": (bytes, lambda one: [bytes.hex(one)], bytes.fromhex),
+    "memoryview": (memoryview, lambda one: [one.hex()], lambda text: memoryview(bytes.fromhex(text))),
+    "UUID": (uuid.UUID, lambda one: [one.hex], uuid.UUID),
     **{kind.__name__: (kind, functools.partial(list_arguments, kind), kind) for kind in BUILT},
     "keys": (type({}.keys()), list, lambda *items: dict.fromkeys(items).keys()),
     "values": (type({}.values()), list, lambda *items: dict(enumerate(items)).values()),
@@ -126,7 +163,13 @@ FIXED: "dict[str, Any]" = {
     "ndarray": ((), list_array, make_array),
     "namedtuple": ((), list_named_tuple, make_named_tuple),
     "tuple": (tuple, tuple.__iter__, lambda *items: items),
+    "int": (int, lambda one: [int.__index__(one)], operator.index),
+    "float": (float, lambda one: [float.__float__(one)], float.__float__),
+    "str": (str, lambda one: [str.__str__(one)], str.__str__),
 }
+
+# Kinds that keep the class of the program that derives from them: the data cross, and the class is asked for the rest.
+EXTENDED = {*"int float str bytes tuple namedtuple frozenset list dict set Counter OrderedDict".split()}
 
 KINDS = {kind: name for name, (kind, *_) in [*MUTABLE.items(), *FIXED.items()]}
 # Everything that a value has which crosses as plain data.
@@ -135,8 +178,8 @@ PLAIN_METHODS = {name for kind in (str, int, float, *filter(None, KINDS)) for na
 
 def is_plain_method(name: str, value: Any) -> bool:
     """Return whether what an object has under a name could pass for a method of plain data."""
-    array = getattr(sys.modules.get("numpy"), "ndarray", None)
-    return callable(value) and (name in PLAIN_METHODS or name[:1] != "_" and hasattr(array, name))
+    numbers = getattr(sys.modules.get("numpy"), "ndarray", None)
+    return callable(value) and (name in PLAIN_METHODS or name[:1] != "_" and hasattr(numbers, name))
 
 
 def refuse_methods(attributes: Any) -> None:
@@ -154,35 +197,47 @@ def find_data_kind(value: Any) -> "str | None":
     return KINDS.get(type(value)) or next((name for kind, name in KINDS.items() if isinstance(value, kind)), None)
 
 
+# References to an object that nobody has but what lists it.
+UNHELD = [sys.getrefcount(entry[0]) for entry in [[object()]]][0]
+
+
 class SharedObjects:
     """The shared objects of one side, whose own numbers are even or odd, as the first one is."""
 
     def __init__(self, first: int) -> None:
-        self.next, self.items = first, 0
+        self.next, self.items, self.has_forgotten = first, 0, False
         self.entries: OrderedDict[int, list[Any]] = OrderedDict()
         self.numbers: dict[int, int] = {}
 
-    def add(self, value: Any, kind: str, number: "int | None" = None) -> int:
-        """Share an object. Its number is new, or the one that the other side has given it."""
+    def add(self, value: Any, kind: str, number: "int | None" = None, is_listed: bool = False) -> int:
+        """Share an object, which may also have a number of its class. Its own is new, or what the other side has given it."""
         if number is None:
             number, self.next = self.next, self.next + 2
         if type(number) is not int or number in self.entries:
             raise Violation("a number that is taken")
         contents = [*MUTABLE[kind][1](value)]
-        self.entries[number] = [value, kind, contents, len(contents)]
+        self.entries[number] = [value, kind, contents, len(contents), UNHELD + is_listed]
         self.numbers[id(value)] = number
         self.items += len(contents)
         return number
 
     def remove(self, number: int) -> None:
-        value, _, _, size = self.entries.pop(number)
-        del self.numbers[id(value)]
+        value, _, _, size, _ = self.entries.pop(number)
+        self.numbers.pop(id(value), None)
         self.items -= size
 
     def forget_oldest(self) -> None:
         """Stop sharing the oldest objects where there are many. Both sides call this before each request."""
         while len(self.entries) > MAX_OBJECTS or self.items > MAX_ITEMS:
             self.remove(next(iter(self.entries)))
+            self.has_forgotten = True
+
+    def release(self) -> "list[int]":
+        """Stop sharing the objects that nobody on this side has any more, and return their numbers for the other side."""
+        released = [number for number, entry in self.entries.items() if sys.getrefcount(entry[0]) <= entry[4]]
+        for number in released:
+            self.remove(number)
+        return released
 
     def list_changed(self) -> "list[tuple[int, list[Any]]]":
         """Return the numbers and the contents of the objects that have changed since this was asked."""
@@ -204,7 +259,7 @@ class Writer:
     """Writes the values of one message of a [`dialogue.Peer`], which says how objects of its side cross."""
 
     def __init__(self, peer: Any) -> None:
-        self.refer, self.shared = peer.refer, peer.shared
+        self.refer, self.extend, self.shared = peer.refer, peer.extend, peer.shared
         self.kept: list[Any] = []  # so that no other object gets the same id
         self.places: dict[int, int] = {}
         self.table: list[Any] = []
@@ -229,11 +284,14 @@ class Writer:
             if number not in self.added
         ]
 
+    def is_plain(self, value: Any) -> bool:
+        return self.extend(value) is None and self.refer(value, True) is None
+
     def write_form(self, value: Any) -> Any:
         kind = type(value)
         if value is None or kind is bool or kind is str:
             return value
-        if isinstance(value, (int, float, str)) and (kind in (int, float) or self.refer(value, True) is None):
+        if kind in (int, float) or isinstance(value, (int, float, str)) and self.is_plain(value):
             if isinstance(value, str):
                 return str.__str__(value)
             if isinstance(value, float):
@@ -253,11 +311,16 @@ class Writer:
         entry = self.refer(value, found is not None)
         if entry is None and found is None:
             raise CannotCross(f"an object of the class {type(value).__name__}")
+        extended = None if entry else self.extend(value)
+        found = "tuple" if extended and found == "namedtuple" else found  # its class is asked for the names
         kind, *contents = entry or [found, *(MUTABLE.get(str(found)) or FIXED[str(found)])[1](value)]
+        if extended and kind not in MUTABLE:
+            kind, contents = "extended", [*extended, kind, *contents]
         described = [kind, [self.write_form(one) for one in contents]]
         if kind in MUTABLE:
-            self.added.append(self.shared.add(value, kind))
+            self.added.append(self.shared.add(value, kind, is_listed=bool(extended)))
             described.append(self.added[-1])
+            described += [[self.write_form(one) for one in extended]] if extended else []
         return described
 
 
@@ -265,16 +328,20 @@ class DataReader:
     def __init__(self, table: "list[Any]", peer: Any) -> None:
         self.table, self.resolve, self.shared = table, peer.resolve, peer.shared
         self.values: list[Any] = [self] * len(table)  # itself: not read yet
-        fillers, makers = [], {"record": lambda name, *items: peer.make_record(name), "array": make_array}
+        makers = {**MAKERS, "record": lambda name, *items: peer.make_record(name)}
+        fillers = []
         for place, (kind, items, *number) in enumerate(table):
-            if number:
+            if number[1:]:
+                self.values[place] = peer.make_extended(*map(self.read, number[1]), kind)
+            elif number:
                 self.values[place] = make(*items) if (make := makers.get(kind)) else MUTABLE[kind][0]()
+            if number:
                 fillers.append((kind in ("defaultdict", "dict", "set", "Counter", "OrderedDict"), place, kind, items))
         for _, place, kind, items in sorted(fillers):  # what is hashed last
             fill(kind, self.values[place], [self.read(item) for item in items])
         for place, (kind, _, *number) in enumerate(table):
             if number:
-                self.shared.add(self.values[place], kind, *number)
+                self.shared.add(self.values[place], kind, number[0], bool(number[1:]))
 
     def read(self, form: Any) -> Any:
         """Return the value of a form. What [`Writer`] does not write is an error of some class."""

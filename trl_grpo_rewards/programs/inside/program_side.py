@@ -3,6 +3,7 @@
 import asyncio
 import builtins
 import contextlib
+import enum
 import functools
 import importlib
 import inspect
@@ -13,8 +14,18 @@ import sys
 from types import FunctionType, ModuleType
 from typing import Any
 
-from .dialogue import GIVEN, Ended, Peer, find_error_name, find_origin
-from .plain_data import find_data_kind, flatten_pairs, list_record, pair_up
+from .dialogue import GIVEN, STREAMS, Ended, Peer, find_error_name, find_origin
+from .plain_data import (
+    ATTRIBUTED,
+    EXTENDED,
+    KINDS,
+    find_data_kind,
+    flatten_pairs,
+    is_plain_method,
+    list_record,
+    make_empty,
+    pair_up,
+)
 from .program import lift_limits, load_program
 
 
@@ -30,9 +41,11 @@ BINARY = name_specials(  # special methods that take a second value, which could
 
 OTHERS = name_specials(  # special methods that take no such value
     "len getitem setitem delitem iter next bool str repr hash int float index abs neg pos invert round call enter exit "
-    "reversed format complex aiter anext aenter aexit"
+    "reversed format complex aiter anext aenter aexit class_getitem"
 )
 
+MOMENT = 0.05  # seconds for which the tests let an awaitable go on before they look whether they still wait for it
+ATTRIBUTED_NAMES = {one.__name__ for one in ATTRIBUTED}
 UNSPELLED = {"call", "enter", "exit", "aiter", "anext", "aenter", "aexit"}  # no operator stands for them
 
 
@@ -74,20 +87,21 @@ class ProgramSide(Peer):
     def __init__(self, source: str) -> None:
         super().__init__(1)
         self.source = source
-        self.output = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)
+        self.made: set[int] = set()  # what classes made, by their ids
+        self.loop: Any = None
+        self.tasks: dict[int, Any] = {}  # of awaitables that have begun, by their ids
+        self.streams = {name: io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for name in STREAMS}
 
     def refer(self, value: Any, is_plain: bool) -> "list[Any] | None":
         if isinstance(value, Theirs):
             return ["yours", value._number]
-        if is_plain and id(value) not in self.numbers:
+        if is_plain and id(value) not in self.made:
             return None
         if isinstance(value, type):
             return self.refer_class(value)
         if isinstance(value, BaseException):
-            if type(value).__module__ == builtins.__name__:
-                return self.refer_error(value)
-            return ["failure", self.register(value), type(value), *value.args]
-        if type(value).__name__ in self.records and hasattr(value, "__dict__"):
+            return self.refer_error(value)
+        if self.is_record(value):
             return ["record", *list_record(value)]
         if isinstance(value, ModuleType):
             return ["module", self.register(value), value.__name__]
@@ -96,12 +110,33 @@ class ProgramSide(Peer):
         if hasattr(value, "__next__") and type(value).__module__ != GIVEN:
             return ["iterator", self.register(value)]
         if isinstance(value, (FunctionType, functools.partial)) or inspect.isroutine(value):
-            return ["function", self.register(value), getattr(value, "__name__", ""), find_origin(value)]
+            names = getattr(value, "__name__", ""), find_origin(value), type(value).__name__
+            return ["function", self.register(value), *names]
         return ["object", self.register(value), type(value)]
+
+    def refer_error(self, error: BaseException) -> "list[Any]":
+        kind = type(error)
+        is_alias = issubclass(AssertionError, kind) and id(kind) in self.numbers  # another name for `Exception`
+        if kind.__module__ != builtins.__name__ or is_alias:
+            return ["failure", self.register(error), kind, error.__cause__, *error.args]
+        arguments = error.__reduce__()[1]  # with the name of a file
+        added = (*flatten_pairs(vars(error)),) or None
+        return ["error", find_error_name(type(error)), error.__cause__, added, *tuple(arguments)]
+
+    def is_record(self, value: Any) -> bool:
+        if type(value) in ATTRIBUTED:
+            return not any(is_plain_method(*pair) for pair in vars(value).items())
+        return type(value).__name__ in {*self.records} - ATTRIBUTED_NAMES and hasattr(value, "__dict__")
+
+    def extend(self, value: Any) -> "list[Any] | None":
+        kind = type(value)
+        is_extended = kind not in KINDS and kind.__module__ != "numpy" and find_data_kind(value) in EXTENDED
+        return [self.register(value), kind] if is_extended else None
 
     def refer_class(self, value: type) -> "list[Any]":
         is_error = issubclass(value, BaseException)
-        names = (one for one in BINARY + OTHERS if getattr(value, one, None) is not getattr(object, one, None))
+        own = [vars(kind) for kind in value.__mro__ if kind is not object]
+        names = (one for one in BINARY + OTHERS if any(one in names for names in own))
         bases = [one for one in value.__bases__ if one is not object and not find_origin(one)]
         error = find_error_name(value) if is_error else None
         return ["class", self.register(value), value.__name__, find_origin(value), error, tuple(names), *bases]
@@ -118,13 +153,15 @@ class ProgramSide(Peer):
         own = vars(sys.modules[GIVEN]).get(name)
         if isinstance(own, type):
             self.records[name] = own
-        return object.__new__(self.records.setdefault(name, type(name, (), {})))
+        return make_empty(self.records.setdefault(name, type(name, (), {})))
 
     def send(self, message: "dict[str, Any]") -> None:
-        printed = self.output.buffer.getvalue().decode(errors="replace")
-        self.output.seek(0)
-        self.output.truncate()
-        super().send({**message, "printed": printed} if printed else message)
+        for name, stream in self.streams.items():
+            if stream.buffer.tell():
+                message = {**message, name: stream.buffer.getvalue().decode(errors="replace")}
+                stream.seek(0)
+                stream.truncate()
+        super().send(message)
 
     def load(self, *names: str) -> "tuple[ModuleType, dict[str, Any]]":
         """Run the program as a module, so that its main guard is closed. Return it and its objects with these names."""
@@ -133,10 +170,12 @@ class ProgramSide(Peer):
         return module, {name: scope[name] for name in names if name in scope}
 
     def call(self, target: Any, is_made: bool, count: int, *given: Any) -> Any:
-        """Call an object. What a class makes stays here, also if it is a list or a number of a kind of its own."""
+        """Call an object. What a class makes stays here, also if it is a list or a number of a class of its own."""
         value = target(*given[:count], **pair_up(given[count:]))
-        if is_made and not find_origin(target) and find_data_kind(value) != "namedtuple":
+        is_data = isinstance(value, enum.Enum) or type(value) in KINDS or find_data_kind(value) == "namedtuple"
+        if is_made and not is_data and not find_origin(type(value)):
             self.register(value)
+            self.made.add(id(value))
         return value
 
     def call_special(self, name: str, value: Any, *args: Any) -> Any:
@@ -161,11 +200,15 @@ class ProgramSide(Peer):
             return (error, *items)
         return (None, *items)
 
-    def wait(self, awaitable: Any) -> Any:
-        async def wait() -> Any:
-            return await awaitable
-
-        return asyncio.new_event_loop().run_until_complete(wait())
+    def wait(self, awaitable: Any) -> "tuple[Any, ...]":
+        """Let an awaitable go on for a moment. Return its value, or nothing if it has none yet."""
+        self.loop = self.loop or asyncio.new_event_loop()
+        task = self.tasks.pop(id(awaitable), None) or asyncio.ensure_future(awaitable, loop=self.loop)
+        self.loop.run_until_complete(asyncio.wait([task], timeout=MOMENT))
+        if task.done():
+            return (task.result(),)
+        self.tasks[id(awaitable)] = task
+        return ()
 
     def mirror(self, module: str, name: str, *args: Any) -> Any:
         return getattr(importlib.import_module(module), name)(*args)
@@ -186,7 +229,8 @@ class ProgramSide(Peer):
 def serve_program(source: str) -> None:
     """Load a program and serve the requests for it until the tests end."""
     peer = ProgramSide(source)
-    sys.stdin, sys.stdout = TheirInput(peer), peer.output
+    sys.stdin = TheirInput(peer)
+    vars(sys).update(peer.streams)
     lift_limits(0)
     with contextlib.suppress(Ended):
         while True:

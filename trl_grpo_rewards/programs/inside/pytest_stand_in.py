@@ -136,11 +136,14 @@ class Capture:
     """The fixture `capsys`: what was printed since it was last read."""
 
     def __init__(self) -> None:
-        self.stream = sys.stdout = io.StringIO()
+        self.readouterr()
 
     def readouterr(self) -> Any:
-        captured = Captured(self.stream.getvalue(), "")
-        self.stream = sys.stdout = io.StringIO()
+        captured = Captured(
+            *(one.getvalue() if isinstance(one, io.StringIO) else "" for one in (sys.stdout, sys.stderr))
+        )
+        sys.stdout = io.StringIO()
+        sys.stderr = io.StringIO()
         return captured
 
 

@@ -28,6 +28,11 @@ from .tests_side import ProgramClass, ProgramFunction, StandIn, TestsSide
 
 
 SHOWN_CHARS = 200  # of a value in the description of a failure
+LOOKING = {  # functions of the library that look into an object
+    "dataclasses": "asdict astuple fields replace is_dataclass",
+    "inspect": "getsource isabstract",
+    "typing": "get_type_hints",
+}
 BUILTINS = {**vars(builtins), **PRELUDES["tests"]}  # what tests have without import; a copy in each process takes time
 
 
@@ -48,11 +53,6 @@ def run_tests(tests: "dict[str, Any]", goes_on: bool) -> None:
         module, found = peer.load(tests["names"])
     except BaseException as error:
         peer.stop(failure=f"the program raised {describe_error(error)}", crashed=True)
-    for name, one in [*found.items(), ("", module)]:
-        peer.name(None, name, one)
-    peer.has_values = any(not isinstance(one, (StandIn, ProgramClass)) for one in found.values())
-    classes = (found.get(name) for name in tests["classes"])
-    peer.trusted.update(one._number for one in classes if isinstance(one, ProgramClass))
     sys.modules[GIVEN] = module
     vars(main).update({**found, "__builtins__": BUILTINS, **dict(find_libraries(tests["modules"]))})
     replace_modules(peer, text)
@@ -77,6 +77,8 @@ def run_tests(tests: "dict[str, Any]", goes_on: bool) -> None:
                     failure, is_crashed = f"{find_failing_line(error)}{describe_error(error)}{call}", is_of_program
                 continue
         total, passed = total + is_counted, passed + is_counted
+    if failure and peer.shared.has_forgotten:
+        peer.stop_unjudged("they share more lists with it than are compared after each call. Remove such rows", True)
     if select.select([READ_END], [], [], 0)[0]:
         peer.stop(failure="the program ended, or sent a message that nobody asked for")
     if not total or not (failure or peer.is_used):
@@ -107,6 +109,22 @@ def replace_modules(peer: TestsSide, text: str) -> None:
                 peer.request("mirror", module, name, *args)
 
             setattr(importlib.import_module(module), name, call_both)
+    for module, names in LOOKING.items():
+        for name in names.split():
+            if name in text:
+                library = importlib.import_module(module)
+                setattr(library, name, call_there(peer, getattr(library, name)))
+
+
+def call_there(peer: TestsSide, function: Any) -> Any:
+    """Return a function of the library that is called where the object is that it looks into."""
+
+    @functools.wraps(function)
+    def call(found: Any, *args: Any, **kwargs: Any) -> Any:
+        is_theirs = isinstance(found, (StandIn, ProgramClass))
+        return peer.call(call, (found, *args), kwargs) if is_theirs else function(found, *args, **kwargs)
+
+    return call
 
 
 def list_tests(tests: "dict[str, Any]", scope: "dict[str, Any]") -> "Iterator[tuple[Callable[[], Any], bool]]":

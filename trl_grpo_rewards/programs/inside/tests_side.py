@@ -1,8 +1,11 @@
 """The end of the dialogue in the process of the tests: what they see of the program, and what each may ask the other for."""
 
 import ast
+import asyncio
 import builtins
+import contextlib
 import functools
+import io
 import json
 import operator
 import os
@@ -15,15 +18,31 @@ from collections.abc import Generator
 from typing import Any
 
 from . import program, pytest_stand_in
-from .dialogue import GIVEN, Ended, Peer, find_origin, make_error
-from .plain_data import CannotCross, Violation, flatten_pairs, is_plain_method, list_record, pair_up
+from .dialogue import GIVEN, STREAMS, Ended, Peer, find_origin, make_error, restore_error
+from .plain_data import (
+    ATTRIBUTED,
+    EXTENDED,
+    FIXED,
+    MUTABLE,
+    CannotCross,
+    Violation,
+    flatten_pairs,
+    is_plain_method,
+    list_record,
+    make_empty,
+    pair_up,
+)
 from .program_side import BINARY, OTHERS
 
 
 # Attributes with underscores that a program is asked for. Python looks for others where an object just passes.
-SHOWN_ATTRIBUTES = {*"__name__ __qualname__ __doc__ __module__ __annotations__ __dict__ __match_args__".split()}
+SHOWN_ATTRIBUTES = {
+    *"__name__ __qualname__ __doc__ __module__ __annotations__ __dict__ __match_args__ __notes__".split()
+}
+SHOWN_ATTRIBUTES |= {*"__code__ __defaults__ __kwdefaults__ __func__ __self__ __dataclass_fields__ __slots__".split()}
 FIRST_PIECES, PIECE = 16, 64  # items of an iterator that are asked for one by one, and at once after that
 ARITHMETIC = {*BINARY} - {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__contains__"}
+UNARY = ("__neg__", "__pos__", "__abs__", "__invert__")
 ENDING = {"__exit__", "__aexit__"}
 OPENING = {"__enter__", "__iter__"}  # they usually return the object itself; tests call them by a statement
 READING = {"__len__", "__iter__", "__next__", "__getitem__"}  # special methods that do not change an object
@@ -42,7 +61,7 @@ KNOWN = {  # objects that the tests have themselves where the program has the sa
     if origin
 }
 
-REFERENCES = {"class", "object", "failure", "function", "module"}  # entries that stand for something in it
+REFERENCES = {"class", "object", "failure", "function", "module", "extended"}  # entries that stand for something in it
 
 
 class ProgramExit(SystemExit):
@@ -92,8 +111,19 @@ class StandIn(Asking):
         return self._peer.request("mirror", "copy", "deepcopy", self)
 
 
+def ask_annotations(found: Any) -> "dict[str, Any]":
+    """Return annotations without the texts among them, which `typing` would evaluate in the process of the tests."""
+    annotations = found._peer.request("get", found, "__annotations__")
+    return {name: one for name, one in dict.items(annotations) if not isinstance(one, str)}
+
+
 class ProgramFunction(StandIn):
+    _kind = ""  # the name of its class
+    __class__ = property(
+        lambda self: {"function": types.FunctionType, "method": types.MethodType}.get(self._kind, type(self))
+    )
     __doc__ = property(lambda self: self._peer.request("get", self, "__doc__"))
+    __annotations__ = property(ask_annotations)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._peer.call(self, args, kwargs)
@@ -103,6 +133,10 @@ class ProgramModule(StandIn):
     """A module of the program. The tests have what they use of it already, so a star import takes nothing."""
 
     __all__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        known = self._peer.found.get(name) if self is self._peer.module else None
+        return known if isinstance(known, type) else super().__getattr__(name)
 
 
 class ProgramObject(StandIn):
@@ -116,7 +150,7 @@ def make_special(name: str) -> Any:
 
     def special(self: Any, *args: Any) -> Any:
         is_made = self._is_made
-        if name in BINARY and not (is_made or all(isinstance(one, StandIn) for one in args)):
+        if name in BINARY and not is_told(self, name, args):
             if name == "__contains__":
                 raise TypeError("an object of the program cannot judge whether it contains a value")
             return NotImplemented
@@ -124,9 +158,13 @@ def make_special(name: str) -> Any:
             return object.__format__(self, *args)
         if name in ENDING:
             # no program takes back what a test has found, what it raised itself, or what its values cause
-            is_kept = self._peer.has_raised(args[1]) or not is_raised_by_tests(args[1])
-            result = self._peer.request("special", name, self, *args[:2], None)  # a traceback cannot cross
-            return end_later(result, is_kept) if name == "__aexit__" else result and not is_kept
+            is_answer = self._peer.has_raised(args[1])
+            is_kept = is_answer or not is_raised_by_tests(args[1])
+            hiding = contextlib.suppress(*[BaseException] * (is_kept and not is_answer and args[1] is not None))
+            result = False
+            with hiding:  # an error that would take the place of what a test has found
+                result = self._peer.request("special", name, self, *args[:2], None)  # a traceback cannot cross
+            return end_later(result, is_kept, hiding) if name == "__aexit__" else result and not is_kept
         try:
             result = self._peer.request("special", name, self, *args)
         except IndexError:
@@ -135,7 +173,7 @@ def make_special(name: str) -> Any:
             raise
         if name == "__len__" and not is_made:
             check_length(self, told=result)
-        if name == "__iter__" and not is_made and hasattr(type(self), "__len__"):
+        if name == "__iter__" and not is_made and has_method(type(self), "__len__"):
             return count_items(self, result)
         if is_made and (type(result) is type(self) if name in ARITHMETIC else name in OPENING and result is self):
             object.__setattr__(result, "_is_made", True)  # as in `Vector(1, 2) * 2 + 1` and `with Stack() as stack`
@@ -145,10 +183,35 @@ def make_special(name: str) -> Any:
     return special
 
 
+def is_told(found: Any, name: str, args: Any) -> bool:
+    """Return whether an object may see the other value of an operator: one of the program, or the 0 with which `sum` begins."""
+    is_start = name == "__radd__" and type(args[0]) is int and not args[0]
+    return found._is_made or is_start or all(isinstance(one, StandIn) for one in args)
+
+
+def make_mixed(name: str, base: type) -> Any:
+    """Return an operator of data of a class of the program: its own for its own objects, and that of plain data for others."""
+    special, plain = SPECIALS[name], getattr(base, name, None)
+
+    def mixed(self: Any, *args: Any) -> Any:
+        return special(self, *args) if plain is None or is_told(self, name, args) else plain(self, *args)
+
+    return mixed
+
+
+def has_method(kind: type, name: str) -> bool:
+    """Return whether the objects of a class have a special method. The class itself may have another one."""
+    return any(name in vars(one) for one in kind.__mro__)
+
+
 def check_length(found: Any, told: "int | None" = None, given: "int | None" = None) -> None:
-    """Raise if an object has given fewer items than the length that it tells, and nothing else was asked in between."""
-    before = found._counted if found._counted[2] == found._peer.calls else (None, None)
-    told, given = before[0] if told is None else told, before[1] if given is None else given
+    """Raise if an object gives fewer items than the length that it told. It is asked again if it may have changed since."""
+    last_told, last_given, calls = found._counted
+    is_current = calls == found._peer.calls
+    if given is None and is_current:
+        given = last_given
+    elif told is None and last_told is not None:
+        told = last_told if is_current else found._peer.request("special", "__len__", found)
     set_attribute = type.__setattr__ if isinstance(found, type) else object.__setattr__
     set_attribute(found, "_counted", (told, given, found._peer.calls))
     if told is not None and given is not None and given < told:
@@ -165,8 +228,10 @@ def count_items(found: Any, items: Any) -> "Generator[Any, Any, Any]":
     check_length(found, given=given)
 
 
-async def end_later(ending: Any, is_kept: bool) -> bool:
-    return await ending and not is_kept
+async def end_later(ending: Any, is_kept: bool, hiding: Any) -> bool:
+    with hiding:
+        return await ending and not is_kept
+    return False
 
 
 def is_raised_by_tests(error: Any) -> bool:
@@ -200,7 +265,15 @@ class ProgramClass(Asking, type):
             cls._peer.trust(made, cls)
         return made
 
-    __iter__, __getitem__, __len__ = map(SPECIALS.get, ("__iter__", "__getitem__", "__len__"))
+    __iter__, __len__ = map(SPECIALS.get, ("__iter__", "__len__"))
+    __doc__ = property(lambda cls: cls._peer.request("get", cls, "__doc__"))
+    __annotations__ = property(ask_annotations)
+
+    def __getitem__(cls, item: Any) -> Any:
+        parts = item if isinstance(item, tuple) else (item,)
+        are_types = all(isinstance(one, type) or type(one).__module__ in ("typing", "types") for one in parts)
+        is_generic = are_types and has_method(cls, "__class_getitem__")  # as in `Stack[int]`
+        return cls if is_generic else SPECIALS["__getitem__"](cls, item)
 
     def __bool__(cls) -> bool:
         return True
@@ -216,6 +289,10 @@ class TestsSide(Peer):
         self.calls = 0  # that may change something of the program
         self.raised: set[type] = set()  # classes of the errors of the program
         self.named, self.makers, self.trusted = set[int](), set[int](), set[int]()  # see `name`, by their numbers
+        self.names: dict[int, set[str]] = {}  # of classes, by which the tests have them
+        self.module: Any = None
+        self.extended: dict[tuple[type, type], type] = {}  # see `extend_class`
+        self.found: dict[str, Any] = {}  # what the module had when it was loaded
         self.has_values = False  # whether the program has given them values by its names
 
     @property
@@ -242,7 +319,7 @@ class TestsSide(Peer):
             if isinstance(error, StopIteration) and not (is_next or self.tests["names_stop"]):
                 error = RuntimeError("the program raised StopIteration")  # it would end `all(map(...))` of the tests
             self.mark(error)
-            raise error from None
+            raise error from error.__cause__
 
     def read(self, message: "dict[str, Any]", forms: "list[Any]") -> "list[Any]":
         """Read values. What the program hands over is a result, also if the tests have it by a name."""
@@ -251,7 +328,7 @@ class TestsSide(Peer):
         if any(entry[0] in REFERENCES for entry in table):
             forms = [*forms, *(form for _, contents in message["changes"] for form in contents)]
             for kind, items, *_ in table:  # what an object is an object of is not handed over
-                forms += [] if kind == "class" else items[2:] if kind in ("object", "failure") else items
+                forms += [] if kind == "class" else items[2:] if kind in ("object", "failure", "extended") else items
             for kind, items, *_ in (table[form[0]] for form in forms if isinstance(form, list)):
                 for numbers in (self.named, self.makers, self.trusted) if kind in REFERENCES else ():
                     numbers.discard(items[0])
@@ -266,14 +343,27 @@ class TestsSide(Peer):
         for name in found:
             if type(name) is not str or name not in names:
                 self.stop(failure="the program sent a name that the tests did not ask for")
+        self.module, self.found = module, found
+        for name, one in [("", module), *found.items()]:
+            self.name(None, name, one)
+        self.has_values = any(not isinstance(one, (StandIn, ProgramClass)) for one in found.values())
         return module, found
 
     def name(self, owner: Any, name: str, value: Any) -> None:
-        """Note that the tests have something by a name. A class with a capital makes objects that have their methods."""
-        if isinstance(value, Asking) and (owner is None or owner._number in self.named):
-            self.named.add(value._number)
-            if isinstance(value, ProgramClass) and name[:1].isupper():
-                self.makers.add(value._number)
+        """
+        Note that the tests have something by a name. A class with a capital makes objects that have their methods, and what
+        the tests use as a class is trusted. Another name for it may be a function that they test, so it ends both.
+        """
+        if not isinstance(value, Asking) or owner is not None and owner._number not in self.named:
+            return
+        self.named.add(value._number)
+        if isinstance(value, ProgramClass):
+            names = self.names.setdefault(value._number, set())
+            names.add(name)
+            are_classes = names <= {*self.tests["classes"]}
+            is_maker = name[:1].isupper() and (are_classes or len(names) == 1)
+            for numbers, is_one in ((self.makers, is_maker), (self.trusted, are_classes and owner is None)):
+                (numbers.add if is_one else numbers.discard)(value._number)
 
     def trust(self, made: Any, kind: Any) -> None:
         """Note that the tests have made an object."""
@@ -306,9 +396,10 @@ class TestsSide(Peer):
 
     def receive(self) -> "dict[str, Any]":
         message = super().receive()
-        printed = message.pop("printed", None)
-        if isinstance(printed, str):
-            sys.stdout.write(printed)
+        for name in STREAMS:
+            printed, stream = message.pop(name, None), getattr(sys, name)
+            if isinstance(printed, str) and (name == "stdout" or isinstance(stream, io.StringIO)):  # which tests read
+                stream.write(printed)
         return message
 
     def stop(self, **found: Any) -> None:
@@ -332,7 +423,9 @@ class TestsSide(Peer):
             for number, made in self.stand_ins.items():
                 if made is value:
                     return ["yours", number]
-        is_own = kind.__module__ in ("__main__", "types", program.__name__)
+        is_own = (
+            kind in ATTRIBUTED or kind.__module__ in ("__main__", program.__name__) and not hasattr(kind, "__next__")
+        )
         if is_own and hasattr(value, "__dict__") and not has_methods(kind):
             self.records[kind.__name__] = kind
             return ["record", *list_record(value)]
@@ -357,16 +450,21 @@ class TestsSide(Peer):
         if kind == "class":
             return self.make_class(number, *about)
         if kind == "function":
-            return self.make_object(ProgramFunction, number, name=about[0])
+            function = self.make_object(ProgramFunction, number, name=about[0])
+            object.__setattr__(function, "_kind", about[2])
+            return function
         if kind == "module":
             return self.make_object(ProgramModule, number)
         if kind in ("iterator", "awaitable"):
             original = self.make_object(StandIn, number)
             return self.iterate(original) if kind == "iterator" else self.await_value(original)
+        if kind == "extended":
+            return self.make_extended(number, *about)
         if kind not in ("object", "failure"):
             raise Violation(f"an object of an unknown kind {kind!r}")
         is_ours = not isinstance(about[0], ProgramClass) and kind == "object"
-        return self.make_object(ProgramObject if is_ours else about[0], number, *about[1:])
+        found = self.make_object(ProgramObject if is_ours else about[0], number, *about[2:])
+        return restore_error(found, about[1], None) if kind == "failure" else found
 
     def find_known(self, origin: "tuple[str, str] | None") -> Any:
         """Return the object of the standard library that a class or function of the program is, if tests may have it."""
@@ -384,8 +482,32 @@ class TestsSide(Peer):
         namespace = {one: SPECIALS[one] for one in specials}
         return ProgramClass(str(name), parents, {**namespace, "__module__": GIVEN, "_peer": self, "_number": number})
 
+    def make_extended(self, number: int, kind: Any, data_kind: str, *contents: Any) -> Any:
+        """Return data of a class of the program. They decide as plain data do, and the class is asked for the rest."""
+        base, _, *build = MUTABLE.get(data_kind) or FIXED[data_kind]
+        if data_kind not in EXTENDED or not isinstance(kind, ProgramClass):
+            raise Violation(f"data of an unknown kind {data_kind!r}")
+        if number not in self.stand_ins:
+            data = [build[0](*contents)] if build else []
+            self.stand_ins[number] = self.make_object(self.extend_class(kind, base or tuple), number, *data)
+        return self.stand_ins[number]
+
+    def extend_class(self, kind: Any, base: type) -> type:
+        """Return a class of plain data whose objects have what a class of the program has, but no other value."""
+        if (kind, base) not in self.extended:
+            own = {name: make_mixed(name, base) for name in (*ARITHMETIC, *UNARY) if has_method(kind, name)}
+            own.update((name, SPECIALS[name]) for name in ("__repr__", "__str__"))
+            fixed = {
+                "_peer": self,
+                "_number": kind._number,
+                "__module__": GIVEN,
+                "__dict__": vars(StandIn)["__dict__"],
+            }
+            self.extended[kind, base] = ProgramClass(kind.__name__, (base, kind), {**own, **fixed})
+        return self.extended[kind, base]
+
     def make_object(self, kind: Any, number: int, *arguments: Any, name: str = "") -> Any:
-        found = kind.__new__(kind, *arguments) if issubclass(kind, BaseException) else object.__new__(kind)
+        found = kind.__new__(kind, *arguments)
         for attribute, value in (("_peer", self), ("_number", number), ("__name__", str(name))):
             object.__setattr__(found, attribute, value)
         return found
@@ -411,12 +533,14 @@ class TestsSide(Peer):
                 raise error
 
     async def await_value(self, awaitable: StandIn) -> Any:
-        return self.request("wait", awaitable)
+        while not (values := self.request("wait", awaitable)):
+            await asyncio.sleep(0)  # so that the tests may give up
+        return values[0]
 
     def make_record(self, name: str) -> Any:
         if name not in self.records:
             raise Violation("an object of a class that the tests never passed to it")
-        return object.__new__(self.records[name])
+        return make_empty(self.records[name])
 
     def check_own(self, target: Any) -> Any:
         if id(target) not in self.numbers:
@@ -440,6 +564,9 @@ def has_methods(kind: type) -> bool:
 
 
 def is_plain_error(kind: Any) -> bool:
-    """Return whether a class is an error that tests see as any other: not one that ends or skips them."""
-    is_error = isinstance(kind, type) and issubclass(kind, Exception)
+    """
+    Return whether a class is an error that tests see as any other: not one that ends or skips them, and not one that would
+    catch their own findings under another name.
+    """
+    is_error = isinstance(kind, type) and issubclass(kind, Exception) and not issubclass(AssertionError, kind)
     return is_error and not issubclass(kind, (*SKIPS, CannotCross, Violation, Ended))
