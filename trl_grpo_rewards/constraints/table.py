@@ -132,7 +132,7 @@ def read_constraints(names: Any, arguments: Any = None) -> list[Constraint]:
         raise UnreadableConstraint("the row has no constraints")
     if unknown := [name for name, _ in pairs if name not in CONSTRAINTS]:
         raise UnreadableConstraint(f"the constraint {unknown[0]!r} is unknown")
-    return [CONSTRAINTS[name].bind(given) for name, given in pairs]
+    return [CONSTRAINTS[name].bind(values) for name, values in pairs]
 
 
 def drop_arrays(value: Any) -> Any:
@@ -149,12 +149,12 @@ def pair_arguments(names: Any, arguments: Any) -> list[tuple[str, Mapping[str, A
         raise UnreadableConstraint(f"the constraints are {names!r:.100}, which is not a list")
     if all(isinstance(name, Mapping) for name in names):
         return [pair for constraint in names for pair in read_dict(constraint)]
-    given = [arguments] if isinstance(arguments, Mapping) else arguments
-    if given is None:
-        given = [None] * len(names)
-    if not isinstance(given, (list, tuple)) or len(given) != len(names):
+    values = [arguments] if isinstance(arguments, Mapping) else arguments
+    if values is None:
+        values = [None] * len(names)
+    if not isinstance(values, (list, tuple)) or len(values) != len(names):
         raise UnreadableConstraint(f"{len(names)} constraints have the arguments {arguments!r:.100}")
-    return [*map(read_pair, names, given)]
+    return [*map(read_pair, names, values)]
 
 
 def read_dict(one: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
@@ -164,17 +164,17 @@ def read_dict(one: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
         raise UnreadableConstraint(f"a constraint has no 'id' or 'instruction_id': {one!r:.100}")
     if isinstance(one[key], (list, tuple)):
         return pair_arguments(one[key], parse_text(one.get("kwargs")))
-    given = one["kwargs"] if "kwargs" in one else {name: value for name, value in one.items() if name != key}
-    return [read_pair(one[key], given)]
+    values = one["kwargs"] if "kwargs" in one else {name: value for name, value in one.items() if name != key}
+    return [read_pair(one[key], values)]
 
 
 def read_pair(name: Any, arguments: Any) -> tuple[str, Mapping[str, Any]]:
-    given = {} if arguments is None else parse_text(arguments)
+    values = {} if arguments is None else parse_text(arguments)
     if not isinstance(name, str):
         raise UnreadableConstraint(f"the id of a constraint is {name!r:.100}, which is not a text")
-    if not isinstance(given, Mapping):
-        raise UnreadableConstraint(f"the arguments of a constraint are {given!r:.100}, which is not a dict")
-    return name, given
+    if not isinstance(values, Mapping):
+        raise UnreadableConstraint(f"the arguments of a constraint are {values!r:.100}, which is not a dict")
+    return name, values
 
 
 def parse_text(value: Any) -> Any:

@@ -304,7 +304,7 @@ class Tokenizer:
         self.add("letter", joined[2])
 
     def is_word(self, letters: str) -> bool:
-        """Whether letters are a word, and not variables side by side, which alone can be the first part of a fraction."""
+        r"""Whether letters are a word, and not variables side by side, as the two arguments of `\frac ab` always are."""
         if self.is_after("\\frac", "\\binom"):
             return False
         if self.is_prose or self.font not in PLAIN_FONTS or not letters.isascii():

@@ -199,9 +199,9 @@ def exact(completion: str, solution: Any, *, case: bool = False) -> Score:
     """
     text = find_own_words(completion)
     fold = str if case else str.casefold
-    given = fold(spell_barely(find_stated_answer(text) or text))
+    stated = fold(spell_barely(find_stated_answer(text) or text))
     golds = map(read_gold, list_solutions(solution))
-    return choose_best([None if gold is None else float(given == fold(spell_barely(gold))) for gold in golds])
+    return choose_best([None if gold is None else float(stated == fold(spell_barely(gold))) for gold in golds])
 
 
 def spell_barely(text: str) -> str:
@@ -243,9 +243,9 @@ def choice(completion: str, solution: Any, *, letters: str = "ABCDE") -> Score:
     ```
     """
     stated = find_stated_answer(find_own_words(completion))
-    given = None if stated is None else find_letter(stated, letters)
+    chosen = None if stated is None else find_letter(stated, letters)
     golds = [find_letter(str(value), letters) for value in list_solutions(solution)]
-    return choose_best([None if gold is None else float(given == gold) for gold in golds])
+    return choose_best([None if gold is None else float(chosen == gold) for gold in golds])
 
 
 MISSING_FIELD = object()

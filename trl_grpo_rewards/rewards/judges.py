@@ -1,7 +1,7 @@
 """Rewards for which another model grades completions."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import chain, islice
 from statistics import fmean
 from typing import Annotated, Any, Literal
@@ -19,6 +19,7 @@ from ..texts import completion_text, conversation_text, prompt_text, strip_reaso
 
 
 __all__ = ["judge", "ranking"]
+Graders = Sequence[Grader | UnreadableRubric]  # of each row, or what is wrong with its rubric
 
 
 @reward(batched=True, check=check_judge, columns=list_columns, ready=check_server, reads={"rubric": read_rubrics})
@@ -126,7 +127,7 @@ async def judge(
     show = prompt_text if is_constant else conversation_text  # criteria of a row are about all of its conversation
     questions = [show(prompt) for prompt in prompts or [""] * len(answers)]
     references = read_references(solution, reference, len(answers))
-    graders = choose_graders(rubric, scale, separate, len(answers))
+    graders = choose_graders(rubric, scale, separate, len(answers), log_metric)
     asked = {
         row: grader.build_prompts(questions[row], (texts if reasoning else answers)[row], references[row])
         for row, grader in enumerate(graders)
@@ -134,29 +135,26 @@ async def judge(
     }
     gradings = iter(await ask_judge(settings, [*chain.from_iterable(asked.values())], log_metric))
     rows = [grade_row(grader, [*islice(gradings, len(asked.get(row, ())))]) for row, grader in enumerate(graders)]
-    log_rows(rows, graders, is_constant, log_metric, log_extra)
+    log_rows(rows, is_constant, log_metric, log_extra)
     return [row.score for row in rows]
 
 
-def choose_graders(rubric: Any, scale: tuple[float, float], separate: bool, count: int) -> list[Any]:
+def choose_graders(
+    rubric: Any, scale: tuple[float, float], separate: bool, count: int, log_metric: LogMetric
+) -> Graders:
     """Return a grader for each of `count` rows, or what is wrong with the rubric of a row."""
     if isinstance(rubric, (str, Mapping)):
         return [ScaleGrader(freeze(rubric, "rubric"), scale)] * count
-    return read_graders(rubric, separate)  # the values of a column
+    graders = read_graders(rubric, separate)  # the values of a column
+    log_metric("unreadable", sum(isinstance(grader, UnreadableRubric) for grader in graders))
+    return graders
 
 
-def log_rows(
-    rows: list[GradedRow],
-    graders: list[Any],
-    is_constant: bool,
-    log_metric: LogMetric,
-    log_extra: LogExtra,
-) -> None:
+def log_rows(rows: list[GradedRow], is_constant: bool, log_metric: LogMetric, log_extra: LogExtra) -> None:
     for name in dict.fromkeys(name for row in rows for name in row.metrics):
         log_metric(name, fmean(row.metrics[name] for row in rows if name in row.metrics))
     log_extra("reason", [row.reason for row in rows])
     if not is_constant:
-        log_metric("unreadable", sum(isinstance(grader, UnreadableRubric) for grader in graders))
         log_extra("verdicts", [row.verdicts for row in rows])
 
 

@@ -74,10 +74,10 @@ def overlap(completion: str, solution: Any) -> float | None:
 
     ```
     """
-    given = tally_words(strip_reasoning(completion))
+    words = tally_words(strip_reasoning(completion))
     golds = map(tally_words, list_solutions(solution))
     return choose_best(
-        [2 * (given & gold).total() / (given.total() + gold.total()) if gold else None for gold in golds]
+        [2 * (words & gold).total() / (words.total() + gold.total()) if gold else None for gold in golds]
     )
 
 

@@ -48,33 +48,35 @@ def costs_too_much(gold: str) -> bool:
 
 def settle(gold: str, answer: str, rules: AnswerRules) -> bool | None:
     """Return whether an answer equals the gold answer, or None: of a gold that cannot be read, no answer is settled."""
-    right = read(gold)
-    if right is None:
+    gold_value = read(gold)
+    if gold_value is None:
         return None
-    given = read(answer)
-    if given is None:
-        return settle_unread(answer, right, rules)
-    verdict = compare_values(right, given, rules)
+    answer_value = read(answer)
+    if answer_value is None:
+        return settle_unread(answer, gold_value, rules)
+    verdict = compare_values(gold_value, answer_value, rules)
     if verdict is False:
-        verdict = compare_otherwise(gold, answer, right, given, rules)
-    if verdict is not False and rules.evaluated and is_open(given) and not is_open(right):
+        verdict = compare_otherwise(gold, answer, gold_value, answer_value, rules)
+    if verdict is not False and rules.evaluated and is_open(answer_value) and not is_open(gold_value):
         return False
     return verdict
 
 
-def settle_unread(answer: str, right: Value, rules: AnswerRules) -> bool | None:
-    if is_letter(right) and chooses(answer, right):
+def settle_unread(answer: str, gold_value: Value, rules: AnswerRules) -> bool | None:
+    if is_letter(gold_value) and chooses(answer, gold_value):
         return True
     return False if rules.evaluated else None
 
 
-def compare_otherwise(gold: str, answer: str, right: Value, given: Value, rules: AnswerRules) -> bool | None:
+def compare_otherwise(
+    gold: str, answer: str, gold_value: Value, answer_value: Value, rules: AnswerRules
+) -> bool | None:
     """Compare what two unequal texts may also be: a letter with its choice after it, and numbers that are a list."""
-    if is_letter(right) and chooses(answer, right):
+    if is_letter(gold_value) and chooses(answer, gold_value):
         return True
-    if not is_list(right) or not (TIGHT.fullmatch(gold) or TIGHT.fullmatch(answer)):
+    if not is_list(gold_value) or not (TIGHT.fullmatch(gold) or TIGHT.fullmatch(answer)):
         return False
-    return compare_values(read(part_numbers(gold)) or right, read(part_numbers(answer)) or given, rules)
+    return compare_values(read(part_numbers(gold)) or gold_value, read(part_numbers(answer)) or answer_value, rules)
 
 
 def part_numbers(text: str) -> str:
