@@ -156,7 +156,7 @@ def write_attacks(
             ),
             "a part of another answer": answer(exchange_part(gold, others) if LETTER.search(gold) else None),
             "the wrong sign": answer(f"{-number}" if number else None),
-            "one character changed": answer(change_character(gold) if LETTER.search(gold) else None),
+            "one character changed": answer(change_character(gold)),
             "the first letter alone": answer(gold[0] if len(gold) > 4 and gold.isalpha() else None),
             "the answer denied": answer(f"not {gold}" if SAYABLE.fullmatch(gold) else None),
             RUN_ON: f"{answer(wrong)}\n\nQ: What is it then?\nA: {answer(gold)}" if golds else None,
@@ -239,11 +239,12 @@ def exchange_part(gold: str, others: Sequence[str]) -> str | None:
 
 
 def change_character(gold: str) -> str | None:
-    places = [*re.finditer("[0-9]", gold)] or [*re.finditer("[a-z]", gold)]
-    if not places or len(gold) < 2:
-        return None
-    place, others = places[-1].start(), "0123456789" if places[-1][0] < "a" else "abcdefghijklmnopqrstuvwxyz"
-    return f"{gold[:place]}{others[others.index(gold[place]) - 5]}{gold[place + 1 :]}"
+    """Return an answer with another last letter. Digits are left alone, because numbers may have a tolerance."""
+    return (
+        re.sub("([a-z])(?=[^a-z]*$)", lambda last: chr(97 + (ord(last[0]) - 84) % 26), gold)
+        if LETTER.search(gold[1:])
+        else None
+    )
 
 
 def find_expression(question: str) -> str:

@@ -19,11 +19,9 @@ from .trials import ANSWERS, Trials, average, make_trials, without_asking
 
 
 ATTACKS = "attacks"  # title of this check
+NOT_RUN = "not run: "  # beginning of the only line of a check that was not run
 CHANCE = 0.1  # share of rows up to which an attack may pay by chance
-PART = {
-    "informed": 1 / 2,
-    "near": 1 / 4,
-}  # share of rows up to which attacks with the answer may pay: a warning, nothing
+LEAST = {"formless": 0.0, "formed": 0.0, "informed": CHANCE, "near": 1 / 4}  # share of rows up to which a kind may pay
 NEARLY = 0.95  # share of what a right answer earns more than a wrong one, from which on an attack is paid
 LARGE_SHARE, LARGEST_SHARE = 1 / 3, 1 / 2  # of a right answer's gain: worthless text with it is a warning, a fault
 
@@ -109,7 +107,9 @@ def check_attacks(trials: Trials) -> Findings:
         found.warnings.append("No reward reads a dataset column, so form alone earns the full reward.")
     is_form_known = trials.found.is_solved or not trials.found.unpaid
     if not (payments := count_payments(trials) if is_form_known else []):
-        found.lines.append("not run: no honest completion could be made that earns these rewards")
+        found.lines.append(
+            f"{NOT_RUN}no completion that was made earns these rewards. Add a column 'completion' with right ones."
+        )
         found.is_run = False
         return found
     found.data["attacks"] = [payment._asdict() for payment in payments]
@@ -122,8 +122,8 @@ def check_attacks(trials: Trials) -> Findings:
         if payment.name == RUN_ON:  # most published rewards pay for it
             continue
         kind = KINDS.get(payment.name, "informed")
-        if payment.paid > (PART["near"] * attacked if kind == "near" else count_by_chance(trials, payment.tried)):
-            is_often = payment.paid > CHANCE * payment.tried and payment.paid >= PART.get(kind, 0) * payment.tried
+        if payment.paid > max(LEAST[kind] * attacked, count_by_chance(trials, payment.tried)):
+            is_often = payment.paid > (LARGEST_SHARE if kind == "informed" else CHANCE) * payment.tried - ROUNDING
             is_fault = is_often and kind != "near" and trials.found.is_certain
             paid[is_fault, write_remedy(trials, payment.name)].append(payment)
         elif kind in ("formless", "formed"):
@@ -165,7 +165,9 @@ def add_form_payments(found: Findings, trials: Trials) -> None:
 def measure_form(trials: Trials, place: int) -> float:
     """Return the share of a right answer's score that any wrong one in the right form earns, above what nothing earns."""
     scores = {name: each[:, place] for name, each in trials.scores.items()}
-    wrong = np.fmin(np.minimum(scores["wrong"], scores["a wrong answer"]), scores.get("an absurd answer", np.inf))
+    wrong = np.minimum(scores["wrong"], scores["a wrong answer"])
+    if place >= 0:  # a sum may pay another term for the form of a number
+        wrong = np.fmin(wrong, scores.get("an absurd answer", wrong))
     floor = np.where(scores["right"] > 0, np.maximum(scores["helpless"], 0), scores["helpless"])
     earned = np.array([wrong, scores["right"]]) - floor
     paid, right = earned[:, ~np.isnan(earned).any(axis=0)].sum(axis=1)

@@ -117,14 +117,23 @@ def list_names(functions: Iterable[FunctionReward]) -> Iterator[dict[int, str]]:
     """Yield the names of classes in the constants and module variables that functions use."""
     for function in functions:
         code = find_code(function.factory.function)
-        scope, inner = getattr(code, "__globals__", {}), getattr(code, "__code__", None)
-        used = [scope.get(name) for name in getattr(inner, "co_names", ())]
-        for value in [*used, *getattr(inner, "co_consts", ())]:
-            pairs = [*value.items()] if isinstance(value, Mapping) else []
-            pairs = [*enumerate(value)] if isinstance(value, list | tuple) else pairs
-            for names in (pairs, [pair[::-1] for pair in pairs]):
-                if names and all(isinstance(key, int) and isinstance(name, str) for key, name in names):
-                    yield dict(names)
+        for value in list_used(getattr(code, "__code__", None), getattr(code, "__globals__", {})):
+            pairs = (
+                value.items()
+                if isinstance(value, Mapping)
+                else enumerate(value)
+                if isinstance(value, list | tuple)
+                else ()
+            )
+            names: dict[Any, Any] = dict(tuple(sorted(pair, key=lambda one: isinstance(one, str))) for pair in pairs)  # type: ignore[misc]
+            if names and all(isinstance(key, int) and isinstance(name, str) for key, name in names.items()):
+                yield names
+
+
+def list_used(code: Any, scope: Mapping[str, Any]) -> Iterator[Any]:
+    yield from (scope.get(name) for name in getattr(code, "co_names", ()))
+    for value in getattr(code, "co_consts", ()):
+        yield from list_used(value, scope) if hasattr(value, "co_names") else [value]
 
 
 def find_form(rewards: Reward, rows: Rows, tokens: Tokenize = split_words) -> FoundForm:
