@@ -149,11 +149,16 @@ def check_attacks(trials: Trials) -> Findings:
 
 def add_form_payments(found: Findings, trials: Trials) -> None:
     """Add each term that reads the answer, or else the sum, if it pays much for any wrong answer in the right form."""
-    terms = [(place, reward) for place, (weight, reward) in enumerate(trials.rewards.terms) if weight > 0]
-    shares = {reward: measure_form(trials, place) for place, reward in terms if trials.list_readers(reward)}
+    terms = {reward: place for place, (weight, reward) in enumerate(trials.rewards.terms) if weight > 0}
+    earned = {reward: measure_form(trials, place) for reward, place in terms.items()}
+    earned = {reward: pair for reward, pair in earned.items() if trials.list_readers(reward)} | {
+        trials.rewards: sum(trials.rewards.weights[place] * earned[reward] for reward, place in terms.items())
+    }
+    shares = {reward: float(wrong / right) for reward, (wrong, right) in earned.items() if right > ROUNDING}
+    whole = shares.pop(trials.rewards, 0.0) if len(terms) > 1 else 0.0
     shares = {reward: share for reward, share in shares.items() if LARGE_SHARE - ROUNDING <= share < 1}
-    total = {} if shares else {trials.rewards: measure_form(trials, -1)}
-    shares |= {rewards: share for rewards, share in total.items() if LARGEST_SHARE + ROUNDING < share < 1}
+    if not shares and LARGEST_SHARE + ROUNDING < whole < 1:
+        shares = {trials.rewards: whole}
     for reward, share in shares.items():
         is_fault = share >= LARGEST_SHARE - ROUNDING and trials.found.is_certain
         (found.faults if is_fault else found.warnings).append(
@@ -162,16 +167,15 @@ def add_form_payments(found: Findings, trials: Trials) -> None:
         )
 
 
-def measure_form(trials: Trials, place: int) -> float:
-    """Return the share of a right answer's score that any wrong one in the right form earns, above what nothing earns."""
-    scores = {name: each[:, place] for name, each in trials.scores.items()}
+def measure_form(trials: Trials, place: int) -> Any:
+    """Return what any wrong answer in the right form, and a right one, earn from a term above what nothing earns."""
+    attacked = ~np.isnan(trials.scores["a wrong answer"][:, -1])
+    scores = {name: np.nan_to_num(each[attacked, place]) for name, each in trials.scores.items()}
     wrong = np.minimum(scores["wrong"], scores["a wrong answer"])
-    if place >= 0:  # a sum may pay another term for the form of a number
-        wrong = np.fmin(wrong, scores.get("an absurd answer", wrong))
+    if trials.list_readers(trials.rewards.rewards[place]):  # the others may pay for the form of a usual number
+        wrong = np.minimum(wrong, scores.get("an absurd answer", wrong))
     floor = np.where(scores["right"] > 0, np.maximum(scores["helpless"], 0), scores["helpless"])
-    earned = np.array([wrong, scores["right"]]) - floor
-    paid, right = earned[:, ~np.isnan(earned).any(axis=0)].sum(axis=1)
-    return float(paid / right) if right > ROUNDING else 0.0
+    return (np.array([wrong, scores["right"]]) - floor).sum(axis=1)
 
 
 def write_remedy(trials: Trials, attack: str) -> str:

@@ -125,7 +125,7 @@ def list_names(functions: Iterable[FunctionReward]) -> Iterator[dict[int, str]]:
                 if isinstance(value, list | tuple)
                 else ()
             )
-            names: dict[Any, Any] = dict(tuple(sorted(pair, key=lambda one: isinstance(one, str))) for pair in pairs)  # type: ignore[misc]
+            names: dict[Any, Any] = dict(tuple(sorted(pair, key=lambda one: isinstance(one, str))) for pair in pairs)
             if names and all(isinstance(key, int) and isinstance(name, str) for key, name in names.items()):
                 yield names
 
