@@ -10,6 +10,13 @@ from helpers.checks import find_faults
 from trl_grpo_rewards.checks import Findings, as_text, check, verdict
 
 
+@pytest.fixture(autouse=True)
+def shorter_texts(monkeypatch, request):
+    """Let the longest attack be short, except where its length matters: the patterns here need quadratic time."""
+    if "too_long" not in request.node.name:
+        monkeypatch.setattr("trl_grpo_rewards.checks.attack_completions.LARGE", 6000)
+
+
 def last(pattern: str, completion) -> str:
     text = completion if isinstance(completion, str) else completion[-1]["content"]
     found = re.findall(pattern, text, re.DOTALL)
@@ -127,7 +134,7 @@ UNDERSTOOD = {
     ),
     "one of several columns": (
         is_solved,
-        make_rows("Write <grid></grid>.", puzzle=lambda n: f"{n}..", solved=lambda n: f"{n % 10}{n % 7}{n % 3}"[:3].zfill(3)),
+        make_rows("Write <grid></grid>.", puzzle=lambda n: f"{n % 10}..", solved=lambda n: f"{n % 10}{n % 7}{n % 3}"[:3].zfill(3)),
     ),
 }  # fmt: skip
 
@@ -252,7 +259,7 @@ def contains(completions, target, **kwargs):
     ]
 
 
-def length(completions, **kwargs):
+def brevity_by_hand(completions, **kwargs):
     return [1 - len(one) / 400 for one in completions]
 
 
@@ -263,7 +270,7 @@ def test_a_term_for_length_blinds_nobody(weight, config):
     data = make_rows("Reply as <answer>number</answer>.", target=lambda n: f"{13 * n % 97 + 3}")
     alone, both = (
         find_faults(one, data, config=config(GRPOConfig, reward_weights=weights))
-        for one, weights in ((contains, None), ([contains, length], [1.0, weight]))
+        for one, weights in ((contains, None), ([contains, brevity_by_hand], [1.0, weight]))
     )
     assert alone and all(re.findall("'a digit added'", " ".join(one)) for one in (alone, both))
 

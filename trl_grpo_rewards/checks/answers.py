@@ -122,7 +122,8 @@ def list_options(row: Row) -> Iterator[dict[int, str]]:
     """Yield the options that a prompt lists, such as `negative, neutral or positive` or one in each line."""
     prompt = prompt_text(row.get("prompt"))
     lines = re.findall(r"^\s*\(?([A-J]|\d)[.):]\s*(\S.*?)\s*$", prompt, re.MULTILINE)
-    yield dict(enumerate(text for _, text in lines))
+    if len(lines) > 1:
+        yield dict(enumerate(text for _, text in lines))
     for listed in re.findall(r"((?:[\w'-]+, )*[\w'-]+,? or [\w'-]+|\w+(?:/\w+)+)", prompt):
         yield dict(enumerate(re.split(r",? or |, |/", listed)))
 
@@ -213,7 +214,8 @@ def list_endings(prompt: str, column: str) -> Iterator[str]:
         yield "\\boxed{{}}"
     yield from (f"```{language}\n{{}}\n```" for language in FENCE.findall(prompt) if language)
     yield from (f"{mark[1].strip()} {{}}" for mark in MARK.finditer(prompt))
-    yield from (f"{mark.strip()} {{}}" for mark in AFTER.findall(prompt) if "<" not in mark)
+    for mark in [mark for mark in AFTER.findall(prompt) if "<" not in mark]:
+        yield from (f"{mark.strip()} {{}}", re.sub(":.*", ": {}", mark) if ":" in mark else f"{mark}{{}}")
     yield from (f"{before}{{}}{after}" for before, after in QUOTED.findall(prompt))
     keys = tuple(dict.fromkeys(re.findall(r"[\"'](\w+)[\"']\s*:", prompt)))
     if keys or "json" in prompt.lower():

@@ -211,11 +211,11 @@ class Search:
             self.attempt(way)
 
     def list_spellings(self, column: str) -> list[str]:
-        """Return the spellings that most values of a column have, which differ from each other."""
+        """Return the spellings that most values of a column have, and that differ from each other."""
         seen: dict[tuple[tuple[str, ...], ...], str] = {}
         for spelling in SPELLINGS:
             texts = tuple(row[SPELLED] for row in self.spell(Way(column, spelling), self.rows))
-            if 2 * len([*filter(None, texts)]) >= len(texts):
+            if len([*filter(None, texts)]) > 0.7 * len(texts):
                 seen.setdefault(tuple(one[:1] for one in texts), spelling)
         return [*seen.values()]
 
