@@ -113,7 +113,7 @@ def describe_renames(function: Callable[..., Any]) -> str:
         [name for name in WRITTEN if name in needed] if known.isdisjoint({*needed} - {"prompt", "prompts"}) else []
     )
     columns = [name for name in needed if name not in known and name not in written[:1]] if written else []
-    renames = f" rename '{written[0]}' to 'completion'," * bool(written)
+    renames = "".join(f" rename '{name}' to 'completion'," for name in written[:1])
     named = ", ".join(f"{name}={SOLUTION_COLUMNS[0]!r}" for name in columns)
     reads = f" The call names the column that {' and '.join(map(repr, columns))} is." * bool(columns)
     return f"Put @reward above it,{renames} and call it: {name_callable(function)}({named}).{reads}"

@@ -171,7 +171,9 @@ class WrappedScorer(Wrapped):
 
 
 def takes_solution(function: Any) -> bool:
-    return inspect.isroutine(function) and SOLUTION_STR in inspect.signature(function).parameters
+    """Whether a function is called as verl calls one."""
+    code = getattr(function, "__code__", None)
+    return code is not None and SOLUTION_STR in code.co_varnames[: code.co_argcount]
 
 
 def takes_lists(function: Callable[..., Any]) -> bool:
