@@ -22,7 +22,8 @@ from trl_grpo_rewards.checks.completions import (
     score_totals,
     write_pairs,
 )
-from trl_grpo_rewards.checks.trials import average, find_form, take_rows, without_asking
+from trl_grpo_rewards.checks.search import find_form
+from trl_grpo_rewards.checks.trials import average, take_rows, without_asking
 from trl_grpo_rewards.cli.console import exit_on
 from trl_grpo_rewards.cli.job import prepare_job, read_job
 from trl_grpo_rewards.errors import describe_reward_error

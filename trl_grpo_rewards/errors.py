@@ -2,23 +2,30 @@
 
 import re
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import partial
-from inspect import isfunction
+from inspect import isfunction, signature
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
+
+from .batch import HOOKS, ROW_COLUMNS
 
 
 # Usual names of the column with the right answer, to suggest one if a dataset has no `solution`.
 SOLUTION_COLUMNS = ("solution", "answer", "final_answer", "ground_truth", "gold", "target", "label")
 CORRECT = "Correct the reward, or let it return None for what it cannot judge."
 
+TEXT_METHODS = [name for name in dir(str) if name not in dir(list)]  # what only a text has
+
+# Parameters that other trainers and tutorials give what the model wrote, and that TRL knows under another name
+WRITTEN = "answer generated generation output pred prediction reply response result solution_str text".split()
+
 # What to do about errors of functions that got texts and expect messages, or the reverse.
 HINTS: tuple[tuple[type, str, str], ...] = (
-    (list, "got 'list'|not list$|'list' object has no", "A completion is a list of messages here: its text is completion[0]['content']."),
+    (list, rf"got 'list'|not list$|'list' object has no attribute '({'|'.join(TEXT_METHODS)})'", "A completion is a list of messages here: its text is completion[0]['content']."),
     (str, "string indices must be", "A completion is a text here. For messages, put @reward above and declare 'messages'."),
 )  # fmt: skip
 
@@ -60,12 +67,20 @@ def describe_reward_error(error: Exception) -> str | None:
     names = own[-1][2]  # the reward's own arguments
     several = names.get("completions")
     given = names.get("completion", several[0] if isinstance(several, list) and several else None)
-    remedy = next(
-        (hint for kind, pattern, hint in HINTS if isinstance(given, kind) and re.search(pattern, text)), CORRECT
-    )
+    remedy = next((hint for kind, pattern, hint in HINTS if isinstance(given, kind) and re.search(pattern, text)), "")
+    remedy = remedy or describe_missing_key(error, names) or CORRECT
     return (
         f"Reward {raised_in[0]} raised {type(error).__name__}: {text or 'no message'} ({file}, line {line}). {remedy}"
     )
+
+
+def describe_missing_key(error: Exception, names: Mapping[str, Any]) -> str | None:
+    """Return which columns there are, if a function looked for another one among its keyword arguments."""
+    rest = next((one for one in names.values() if isinstance(one, dict) and "completion_ids" in one), None)
+    if not isinstance(error, KeyError) or rest is None or (missing := error.args[0]) in rest:
+        return None
+    columns = sorted(rest.keys() - {"prompts", *ROW_COLUMNS, *HOOKS})
+    return f"There is no column {missing!r}; the function gets {', '.join(map(repr, columns)) or 'no columns'}."
 
 
 def name_callable(function: Callable[..., Any]) -> str:
@@ -86,7 +101,22 @@ def describe_plain(function: Any) -> str:
         return f"a function with the name '{name}', which no expression can have. Give it a name with def."
     if not isfunction(function):
         return f"'{name}', which takes no 'completions' as TRL passes them. Make a reward of it: reward(...)()."
-    return f"the plain function '{name}' instead of a reward. Put @reward above it, and call it: {name}()."
+    return f"the plain function '{name}' instead of a reward. {describe_renames(function)}"
+
+
+def describe_renames(function: Callable[..., Any]) -> str:
+    """Return what makes a reward of a function that TRL cannot call, with all parameters to rename."""
+    parameters = signature(function).parameters.values()
+    needed = [one.name for one in parameters if one.default is one.empty and one.kind == one.POSITIONAL_OR_KEYWORD]
+    known = {"prompt", "prompts", "completion", "completions", "messages"}
+    written = (
+        [name for name in WRITTEN if name in needed] if known.isdisjoint({*needed} - {"prompt", "prompts"}) else []
+    )
+    columns = [name for name in needed if name not in known and name not in written[:1]] if written else []
+    renames = "".join(f" rename '{name}' to 'completion'," for name in written[:1])
+    named = ", ".join(f"{name}={SOLUTION_COLUMNS[0]!r}" for name in columns)
+    reads = f" The call names the column that {' and '.join(map(repr, columns))} is." * bool(columns)
+    return f"Put @reward above it,{renames} and call it: {name_callable(function)}({named}).{reads}"
 
 
 class MissingColumn(ValueError):

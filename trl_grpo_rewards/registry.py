@@ -2,7 +2,7 @@
 
 import inspect
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import reduce
 from importlib.metadata import entry_points
@@ -11,10 +11,11 @@ from typing import Any, Unpack, cast, overload
 from .batch import KINDS
 from .errors import describe_plain, name_callable
 from .expressions import Reward, read_operand
-from .function_rewards import FunctionKind, RewardFactory, describe_uncalled, is_coroutine
+from .function_rewards import FunctionKind, FunctionReward, RewardFactory, describe_uncalled, is_coroutine
 from .traits import Traits, check_trait
 
 
+SOLUTION_STR = "solution_str"  # what the model wrote, as verl calls it
 REGISTRY: dict[str, RewardFactory] = {}  # the registered rewards by name
 
 
@@ -148,6 +149,33 @@ class Wrapped(RewardFactory):
         return find_wrapped, (self.function,)
 
 
+class WrappedScorer(Wrapped):
+    """
+    The factory of a function of one solution, as verl calls it: `compute_score(data_source, solution_str, ground_truth, extra_info)`.
+
+    What the model wrote is its `solution_str`, and all others are columns. It may return a dict with a `score`.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function, "completion")
+        optional = ("data_source", "extra_info")
+        self.data = [one.replace(default=None) if one.name in optional else one for one in self.data]
+        self.data = [one.replace(name="completion") if one.name == SOLUTION_STR else one for one in self.data]
+        self.column_parameters = [one.name for one in self.data if one.name != "completion"]
+        self.positional = []
+        self.__signature__ = self._build_signature()
+
+    def call(self, arguments: dict[str, Any]) -> Any:
+        returned = self.function(**{SOLUTION_STR: arguments.pop("completion")}, **arguments)
+        return returned["score"] if isinstance(returned, Mapping) else returned
+
+
+def takes_solution(function: Any) -> bool:
+    """Whether a function is called as verl calls one."""
+    code = getattr(function, "__code__", None)
+    return code is not None and SOLUTION_STR in code.co_varnames[: code.co_argcount]
+
+
 def takes_lists(function: Callable[..., Any]) -> bool:
     """Whether a function takes the completions, prompts or columns of a batch, as TRL calls it, and not of one of them."""
     try:
@@ -159,11 +187,12 @@ def takes_lists(function: Callable[..., Any]) -> bool:
 
 
 @read_operand.register
-def wrap_function(function: Callable, place: Reward | str = "An expression") -> Reward:
+def wrap_function(function: Callable, place: Reward | str = "An expression") -> FunctionReward:
     where = place if isinstance(place, str) else "An expression"
     if isinstance(function, RewardFactory):
         raise TypeError(f"{where} contains {describe_uncalled(function)}")
-    is_other = isinstance(function, type) or hasattr(function, "forward") or not takes_lists(function)
+    is_other = isinstance(function, type) or hasattr(function, "forward")
+    is_other |= not (takes_lists(function) or takes_solution(function))
     if is_other or not name_callable(function).isidentifier():
         raise TypeError(f"{where} contains {describe_plain(function)}")
     return find_wrapped(function)()
@@ -188,6 +217,8 @@ def find_wrapped(function: Callable[..., Any]) -> RewardFactory:
     known = REGISTRY.get(name_callable(function))
     if known is not None and known.function == function:  # each access to a method makes another object
         return known
+    if takes_solution(function):
+        return register(WrappedScorer(function))
     return register(Wrapped(function, "batch", {"asks": is_coroutine(function)}))
 
 
@@ -207,7 +238,8 @@ def register(factory: RewardFactory) -> RewardFactory:
     if not factory.__name__.isidentifier():
         raise TypeError(f"@reward stands above {describe_plain(factory.function)}")
     other = REGISTRY.setdefault(factory.__name__, factory)
-    if other.__module__ != factory.__module__:  # a notebook cell may run twice
+    is_named = not (isinstance(other, Wrapped) and isinstance(factory, Wrapped))  # others are found by their function
+    if is_named and other.__module__ != factory.__module__:  # a notebook cell may run twice
         raise ValueError(
             f"Reward '{factory.__name__}' of {factory.__module__} has the same name as one in {other.__module__}. "
             f"Rename it."

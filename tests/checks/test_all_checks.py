@@ -185,7 +185,7 @@ def test_forms_that_contradict_each_other_are_said():
 def test_attacks_and_the_dry_run_are_values_too():
     found = check(refuses_words() + 0.5 * tags("think"), make_problems("7", "8", "9"))
     data = found[-2].data | found[-1].data
-    assert {"name": "nothing", "mean": 0.0, "paid": 0, "tried": 3, "share": -0.5} in data["attacks"]
+    assert {"name": "nothing", "mean": 0.0, "paid": 0, "tried": 3, "share": -0.5, "row": None} in data["attacks"]
     rows = [{name: value for name, value in row.items() if name != "mean_milliseconds"} for row in data["dry_run"]]
     assert rows == [
         {"name": "refuses_words", "weight": 1.0, "right": 1.0, "wrong": 0.0, "helpless": 0.0},

@@ -7,7 +7,7 @@ from helpers.checks import find_faults, make_problems
 from helpers.labelled_rewards import CITIES, MADE, NUMBERS, make_rows, soft_format
 from trl_grpo_rewards import boxed, reward, tags
 from trl_grpo_rewards.checks import Form, assert_not_gameable, check, honest
-from trl_grpo_rewards.checks.trials import find_form
+from trl_grpo_rewards.checks.search import find_form
 
 
 @reward
@@ -50,9 +50,10 @@ def test_a_form_that_is_not_found_is_a_warning_with_what_was_tried_and_what_to_w
     found = check(rewards, data)
     assert not [text for one in found for text in one.faults + one.warnings if "attack" in text]
     (warning,) = [text for one in found for text in one.warnings if "No right answer that was tried" in text]
-    value = next(iter(data[0][name] for name in data.column_names if name != "prompt"))
-    assert f"The value {value!r} of '{data.column_names[1]}' was written as '\\\\boxed{{{value}}}', " in warning
-    assert f"'#### {value}', " in warning and "@reward(form=lambda: Form(answer='Answer: {}'))" in warning
+    assert "@reward(form=lambda: Form(answer='Answer: {}'))" in warning and len(warning) <= 300
+    column = next(name for name in data.column_names if name != "prompt")
+    tried = "\n".join(line for line in found[-1].lines if line.startswith("tried: "))
+    assert any(f"'#### {value}" in tried and f"\\\\boxed{{{value}}}'" in tried for value in data[column])
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ def test_each_example_is_scored_once_by_each_reward_whatever_is_checked(rows):
     trials = make_trials(rewards, take_rows(data))
     assert not check_attacks(trials).faults + check_dry_run(trials).faults
     tried = min(rows, TRIED_ROWS)
-    attacked = len(attacks(rewards, data[0])) * min(rows, ATTACKED_ROWS)
+    attacked = sum(len(attacks(rewards, data[row])) for row in range(min(rows, ATTACKED_ROWS)))
     assert {*Counter(SCORED).values()} == {1} and max(Counter(CALLS).values()) <= 2
     assert [sum(one[0] == place for one in SCORED) for place in "ac"] == [3 * tried + attacked] * 2
     SCORED.clear()

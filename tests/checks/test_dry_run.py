@@ -11,7 +11,8 @@ from helpers.labelled_rewards import MADE
 from trl_grpo_rewards import boxed, choice, demo, judge, length, reward, shortest, tags
 from trl_grpo_rewards.checks import Form, check
 from trl_grpo_rewards.checks.dry_run import STABILITY, check_dry_run, check_stability
-from trl_grpo_rewards.checks.trials import FoundForm, make_trials
+from trl_grpo_rewards.checks.search import FoundForm
+from trl_grpo_rewards.checks.trials import make_trials
 
 
 NUMBERS = [f"{number}" for number in range(40, 60)]
@@ -56,7 +57,7 @@ def forgot(completion: str) -> float | None:
         (right_target(), "target", [None, None], "fault: Under right_target(), a right answer earns 0.000, .*the column 'target', such as None"),
         (boxed(evaluated=True) + 0.2 * grateful(), "solution", ["7", "8"],
          "warning: Reward 'grateful' gave 0 to every completion that was tried, so these checks cannot tell whether it works. Call it on a "
-         "completion that should earn more than 0: grateful()(completions=['...'], prompts=['(0)'])."),
+         "completion that should earn more than 0; --details shows how."),
         (boxed(evaluated=True) + 0.2 * forgot(), "solution", ["7", "8"], "warning: Reward 'forgot' gave None for every completion"),
         (forgot(), "solution", ["7", "8"], "fault: Reward 'forgot' gave None for every completion that was tried, so it scores nothing. If "
          "it is a function of your own, check that it ends with return."),

@@ -20,6 +20,7 @@ WARNED = {
     "first_number": "'the answer denied'",
     "with_unit": "'the answer denied'",
     "only_label": "'the answer denied'",
+    "within_5_percent": "'a number nearby'",
     "alike_enough": "'(one character changed|the answer denied)'",
 }
 """Healthy rewards that a warning is said of, with the attacks that it names."""

@@ -45,6 +45,38 @@ def test_a_broken_reward_is_a_fault_and_a_wrong_option_is_wrong_use(command, tmp
     assert wrong.returncode == 2 and "evaluated" in wrong.stderr and wrong.stdout == ""
 
 
+STRANGERS = """
+class Orm:
+    def __call__(self, completions, solution, **kwargs):
+        return [float(one.endswith("#### " + right)) for one, right in zip(completions, solution)]
+
+accuracy_orm = Orm()
+
+def compute_score(data_source, solution_str, ground_truth, extra_info=None):
+    return {"score": float(solution_str.endswith("#### " + ground_truth))}
+
+def rule_based_reward(prompt, response, ground_truth):
+    return 1.0
+"""
+
+
+def test_objects_and_functions_of_verl_are_named_and_texts_stay_texts(command, tmp_path):
+    (tmp_path / "strange.py").write_text(STRANGERS)
+    rows = [
+        {"prompt": f"{n} + 1? End with ####.", "solution": f"{n + 1}", "ground_truth": f"{n + 1}"} for n in range(30)
+    ]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    job = ["check", "--import", "strange", "--dataset_name", "rows.jsonl", "--rewards"]
+    for rewards in ("accuracy_orm", "compute_score() + 0.5 * accuracy_orm"):
+        found = json.loads(command(*job, rewards, "--json").stdout)
+        assert not found["faults"] and found["dry_run"][-1]["right"] > 0
+    become = "so prompts and completions become messages."
+    assert become not in command(*job, "accuracy_orm").stdout
+    assert become in " ".join(command(*job, "accuracy_orm", "--model_name_or_path", demo.MODEL).stdout.split())
+    said = command(*job, "rule_based_reward()").stderr
+    assert "rename 'response' to 'completion'" in said and "rule_based_reward(ground_truth='solution')" in said
+
+
 def test_what_is_held_out_and_the_need_for_a_model_are_said(command, tmp_path):
     rows = [f'{{"prompt": "{n} + {n}?", "solution": "{2 * n}"}}\n' for n in range(19)]
     (tmp_path / "q.jsonl").write_text("".join(rows))

@@ -160,7 +160,7 @@ def test_a_file_is_read_by_its_ending_with_its_own_separator(tmp_path, name, sep
     columns = {"prompt_column": "question", "solution_column": "answer", "eval_prompts": 0}
     train, _ = load_problems(str(file), **columns)
     assert [*load_problems(None, data_files=[str(file)], **columns)[0]] == [*train]
-    assert train["solution"][3] == 4 and train["prompt"][3][0]["content"] == "What is 3 + 1, really?"
+    assert train["solution"][3] == 4 and train["prompt"][3] == "What is 3 + 1, really?"
 
 
 @pytest.mark.parametrize(

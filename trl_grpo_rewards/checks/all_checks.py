@@ -9,10 +9,11 @@ from ..faults import describe_no_dataset, show_rows
 from ..registry import read_rewards
 from ..traits import ContradictoryForms, Findings
 from . import contract
-from .completions import Rows, Tokenize, split_words
+from .completions import SPELLED, Rows, Tokenize, split_words
 from .dry_run import DRY_RUN, check_dry_run, check_stability, list_own_terms
-from .gameability import ATTACKS, check_attacks
-from .trials import find_form, make_trials, stop_asking, take_rows, without_asking
+from .gameability import ATTACKS, NOT_RUN, check_attacks
+from .search import find_form
+from .trials import make_trials, stop_asking, take_rows, without_asking
 
 
 if TYPE_CHECKING:
@@ -81,25 +82,35 @@ def check(
         return found + skip("no solution can be read")
     for reason in (one.hopeless for one in found if one.hopeless):
         return found + skip(reason)
-    return found + try_rewards(rewards, rows, tokenizer, config)
+    return found + try_rewards(rewards, rows, tokenizer, config, found[0])
 
 
-def try_rewards(rewards: Reward, rows: Rows, tokenizer: Any, config: "GRPOConfig | None") -> list[Findings]:
+def try_rewards(
+    rewards: Reward, rows: Rows, tokenizer: Any, config: "GRPOConfig | None", contract_findings: Findings
+) -> list[Findings]:
     """Score example completions with the rewards. Rewards that ask a server or a person are left out."""
     offline = without_asking(rewards)
     skipped = [reward.name for reward in rewards.rewards if stop_asking(reward).asks]
     found = Findings(f"rewards that were not tried{', because they ask' * bool(skipped)}")
     found.lines += [f"{', '.join(skipped)}: checks never ask a server or a person"] if skipped else []
     if offline is None:
-        return [found, *skip("no reward can be tried")]
+        return [
+            found,
+            *skip(f"{', '.join(skipped)} may ask a server or a person. If not, declare it with @reward(asks=False)."),
+        ]
     tokens: Tokenize = split_words if tokenizer is None else lambda text: tokenizer(text)["input_ids"]
     try:
         answers = find_form(offline, rows, tokens)
+        solved = contract.UNREAD.format(
+            answers.column
+        )  # a reward of tests, for example, is paid for what another column has
+        if SPELLED in answers.rows[0]:
+            contract_findings.warnings[:] = [one for one in contract_findings.warnings if not one.startswith(solved)]
         again = [check_stability(offline, answers, tokens, config)] if list_own_terms(offline) else []
         trials = make_trials(offline, rows, tokens, found=answers)
     except ContradictoryForms as error:
         found.warnings.append(f"No attack was tried. {error}")
-        return [found, *skip("no completion can earn all rewards")]
+        return [found, *skip("no completion can earn all rewards.")]
     except Exception as error:  # a reward raises errors of any type
         if (fault := describe_reward_error(error)) is None:
             raise
@@ -111,7 +122,7 @@ def try_rewards(rewards: Reward, rows: Rows, tokenizer: Any, config: "GRPOConfig
 
 
 def skip(reason: str) -> list[Findings]:
-    return [Findings(title, [f"not run: {reason}"], is_run=False) for title in (ATTACKS, DRY_RUN)]
+    return [Findings(title, [f"{NOT_RUN}{reason}"], is_run=False) for title in (ATTACKS, DRY_RUN)]
 
 
 def as_text(findings: list[Findings]) -> str:
@@ -125,4 +136,11 @@ def verdict(findings: list[Findings]) -> str:
     faults = [text for one in findings for text in one.faults]
     lines = [f"warning: {text}" for one in findings for text in one.warnings] + [f"fault: {text}" for text in faults]
     count = f"{len(faults)} fault{'s' * (len(faults) != 1)} found." if faults else "No fault found."
-    return "\n\n".join([*lines, count])
+    return "\n\n".join([*describe_untried(findings), *lines, count])
+
+
+def describe_untried(findings: Sequence[Findings]) -> list[str]:
+    """Return a sentence on what was not tried and on what to add, if no fault says it."""
+    reasons = [one.lines[0].removeprefix(NOT_RUN) for one in findings if not (one.is_run or one.faults)]
+    is_faulty = any(one.faults for one in findings)
+    return [f"Right answers and attacks were not tried: {reason}" for reason in reasons[:1] if not is_faulty]

@@ -13,6 +13,7 @@ from ..errors import SOLUTION_COLUMNS
 from ..expressions import Reward, leave_out_witnesses, score_known_groups
 from ..function_rewards import FunctionReward, find_code, find_functions
 from ..scores import Score
+from ..texts import completion_text
 from ..traits import ContradictoryForms, Form
 from ..verify.solutions import list_solutions, read_gold, read_object, read_objects, write_canonically
 
@@ -22,6 +23,8 @@ WORKING = "First the question is read again, and then every step is worked out a
 NO_ANSWER = "I do not know."
 LARGE = 64_000  # number of characters of a long text
 ROUNDING = 1e-9  # largest difference between scores that counts as equal
+NEXT = "\x1e"  # between several answers, each of which is written in the form
+SPELLED = "right answers, as they are written"  # what a row has after a search. No column that a reward reads has such a name.
 Rows: TypeAlias = Sequence[Mapping[str, Any]]
 Tokenize: TypeAlias = Callable[[str], list[int]]  # returns the token ids of a text
 
@@ -79,6 +82,8 @@ def collect_endings(rewards: Reward, row: Mapping[str, Any]) -> list[str]:
 
 
 def list_known_solutions(rewards: Reward, row: Mapping[str, Any]) -> list[Any]:
+    if SPELLED in row:
+        return [*row[SPELLED]]
     solutions = [] if is_self_solving(rewards) else list_solutions(row.get(find_answer_column(rewards, row)))
     return [one for one in solutions if one is not None]
 
@@ -87,6 +92,8 @@ def has_solution(rewards: Reward, rows: Rows) -> bool:
     """Whether any reward reads the column with the right answers, or writes a right completion for one of the rows."""
     if is_self_solving(rewards):
         return any(collect_endings(rewards, row) for row in rows)
+    if SPELLED in rows[0]:
+        return any(row[SPELLED] for row in rows)
     names = {name for row in rows for name in row}
     column = find_answer_column(rewards, names)
     functions = [*find_functions(rewards)]
@@ -115,7 +122,7 @@ def write_completion(form: Form, working: str, final: str, count: Callable[[str]
     if any(word.casefold() in working.casefold() for word in form.without):
         working = ""
     if form.bare and not (form.tags or form.words or form.length):
-        return final
+        return final.replace(WORKING, working)
     working = " ".join([working.strip(), *form.words]).strip() or "."
     text = form.wrap(working, final)
     target, unit = form.length or (0, "tokens")
@@ -147,15 +154,23 @@ def honest(
     `solution`. `count` returns the number of tokens of a text. `form` says what the rewards do not declare.
     """
     if "completion" in row:
-        return str(row["completion"])
+        return write_value(row["completion"])
     form, endings = merge_forms(rewards, row, form), collect_endings(rewards, row)
     solutions = list_known_solutions(rewards, row)
     if not solutions:
         return write_completion(form, WORKING, "\n".join(endings) if endings else NO_ANSWER, count)
     solution = next((one for one in solutions if read_gold(one)), solutions[0])
-    gold = write_gold(rewards, solution)
+    gold = solution if SPELLED in row else write_gold(rewards, solution)
     working = solution.rpartition("####")[0] if isinstance(solution, str) and "####" in solution else WORKING
-    return write_completion(form, working, "\n".join([*endings, form.write_answer(gold)]), count)
+    answers = map(form.write_answer, gold.split(NEXT))
+    return write_completion(form, working, "\n".join([*endings, *answers]), count)
+
+
+def write_value(value: Any) -> str:
+    chat = value if isinstance(value, list) else []
+    if isinstance(value, str) or (chat and all(isinstance(one, Mapping) and "role" in one for one in chat)):
+        return completion_text(value)
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def write_gold(rewards: Reward, solution: Any) -> str:
@@ -172,7 +187,7 @@ def swap_completions(rewards: Reward, rows: Rows, texts: list[str]) -> list[str]
     """Return for each row the completion of the next row that has none of its right answers."""
     following = (chain(range(place + 1, len(rows)), range(place)) for place in range(len(rows)))
     column, is_one = find_answer_column(rewards, *rows[:1]), is_self_solving(rewards)
-    answers = [[row.get(column)] if is_one else list_solutions(row.get(column)) for row in rows]
+    answers = [row.get(SPELLED) or ([row.get(column)] if is_one else list_solutions(row.get(column))) for row in rows]
     return [
         next((texts[other] for other in others if not any(one in mine for one in answers[other])), NO_ANSWER)
         for mine, others in zip(answers, following, strict=True)
@@ -191,7 +206,7 @@ def score_groups(
     """Return the scores of each row's group by the terms and in total, and the milliseconds of each term for a completion."""
     examples = [(row, text) for row, group in zip(rows, groups, strict=True) for text in group]
     columns: dict[str, Any] = {
-        name: [row[name] for row, _ in examples] for name in rows[0] if name not in ("prompt", "completion")
+        name: [row[name] for row, _ in examples] for name in rows[0] if name not in ("prompt", "completion", SPELLED)
     }
     columns |= {
         "prompts": [row.get("prompt") for row, _ in examples],

@@ -19,6 +19,7 @@ from .completions import find_answer_column, is_guess, list_read_columns
 from .row_shapes import suggest_for
 
 
+UNREAD = "No reward reads the column '{}'."
 SHOWN_VALUES = 3  # largest number of values that are shown of each kind that can be read
 TITLES = {  # of values that are not read as a whole
     "not at all": "unreadable",
@@ -52,7 +53,7 @@ def check_contract(rewards: Reward, dataset: Any, config: Any = None, tokenizer:
     read = rewards.columns.union(*(list_read_columns(one, names) for one in functions))
     is_judged = any(one.is_outcome or one.asks for one in functions) and rewards.columns.issubset(names)
     if column and column not in read and not is_judged:
-        found.warnings.append(f"No reward reads the column '{column}'. {suggestion}")
+        found.warnings.append(f"{UNREAD.format(column)} {suggestion}")
     found.warnings += find_doubts(dataset, rewards, config, tokenizer, solution)
     return found
 

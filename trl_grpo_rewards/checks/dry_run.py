@@ -14,7 +14,8 @@ from ..function_rewards import FunctionReward, find_functions
 from ..scores import Score
 from ..traits import Findings
 from .completions import NO_ANSWER, ROUNDING, WORKING, Rows, Tokenize, score_totals, split_words, write_pairs
-from .trials import ANSWERS, FoundForm, Trials, average
+from .search import FoundForm
+from .trials import ANSWERS, Trials, average
 
 
 STABILITY = "the same completions scored again"  # title of the check of scores that depend on something else
@@ -96,7 +97,9 @@ def check_dry_run(trials: Trials, config: Any = None, tokens: Tokenize = split_w
         found.lines.append(f"a batch of {size} takes {sum(each) * size / 1000:.2g} s to score on this machine")
     right, wrong = means["right"][-1], means["wrong"][-1]
     found.lines.append(f"a right answer earns {right - wrong:.3f} more than a wrong one")
-    found.warnings += list_unpaid_warnings(trials)
+    found.faults += trials.found.faults
+    found.warnings += [*trials.found.warnings, *list_unpaid_warnings(trials)]
+    found.lines += [f"tried: {text}" for text in trials.found.tried]
     for place in range(len(rewards.rewards)):
         add_silence(found, trials, place)
     for place, mean in enumerate(means["right"][:-1]):
@@ -124,30 +127,46 @@ def add_silence(found: Findings, trials: Trials, place: int) -> None:
     reward, row = trials.rewards.rewards[place], trials.found.rows[0]
     score, *others = np.unique(trials.every[:, place])
     is_constant = not others and reward not in trials.found.unpaid
+    is_own = isinstance(reward, FunctionReward) and reward.factory.is_foreign
     if np.isnan(score):
-        is_all = len(trials.rewards.rewards) == 1 and not trials.has_solution  # else another fault says it
-        (found.faults if is_all else found.warnings).append(
-            f"Reward '{reward.name}' gave None for every completion that was tried, so it scores nothing. If it is a "
-            f"function of your own, check that it ends with return."
+        is_batch = (
+            isinstance(reward, FunctionReward) and reward.factory.kind == "batch"
+        )  # which returned a list of None
+        is_all = len(trials.rewards.rewards) == 1 and not (
+            trials.has_solution or is_batch
+        )  # else another fault says it
+        remedy = (
+            "If it asks a server, start that"
+            if is_batch
+            else "If it is a function of your own, check that it ends with return"
         )
-    elif isinstance(reward, FunctionReward) and is_constant and reward.factory.is_foreign:  # ours may be 0
+        (found.faults if is_all else found.warnings).append(
+            f"Reward '{reward.name}' gave None for every completion that was tried, so it scores nothing. {remedy}."
+        )
+    elif (
+        isinstance(reward, FunctionReward)
+        and is_own
+        and is_constant
+        and not trials.found.faults + trials.found.warnings
+    ):  # ours may be 0
+        found.warnings.append(
+            f"Reward '{reward.name}' gave {score:g} to every completion that was tried, so these checks cannot tell whether "
+            f"it works. Call it on a completion that should earn {'something else' if score else 'more than 0'}; --details "
+            f"shows how."
+        )
         prompt = row.get("prompt")
         completion = [{"role": "assistant", "content": "..."}] if isinstance(prompt, list) else "..."
         columns = {column: row.get(column) for column in sorted(reward.columns)}
         values = {"completions": completion, "prompts": prompt, **columns}
         name = str(reward) if reward.factory.has_options else f"reward({reward.name})()"
         call = ", ".join(f"{name}=[{shorten_repr(value)}]" for name, value in values.items())
-        found.warnings.append(
-            f"Reward '{reward.name}' gave {score:g} to every completion that was tried, so these checks cannot tell whether "
-            f"it works. Call it on a completion that should earn {'something else' if score else 'more than 0'}: "
-            f"{name}({call})."
-        )
+        found.lines.append(f"call {name}({call})")
 
 
 def add_unpaid_rows(found: Findings, trials: Trials, place: int, mean: float) -> None:
     """Add the rows whose right answer earns no more than a wrong one. It is a fault if an outcome's mean is too low."""
     weight, reward = trials.rewards.terms[place]
-    unpaid = list_unpaid_rows(trials, place)
+    unpaid, free = list_unpaid_rows(trials, place), list_free_rows(trials, place)
     if weight and reward.is_outcome and mean < LEAST_MEAN:
         value = trials.solutions[unpaid[0] if unpaid else 0]
         found.faults.append(
@@ -160,28 +179,59 @@ def add_unpaid_rows(found: Findings, trials: Trials, place: int, mean: float) ->
             f"The dataset's own solution earns nothing from {reward} on {len(unpaid)} of the {len(trials.texts)} rows "
             f"that were tried, such as {', '.join(shown)} (counted from 0). Correct the reward, or remove such rows."
         )
+    if free:
+        found.warnings.append(
+            f"On {len(free)} of {len(trials.texts)} rows, any answer earns from {reward} what a right one does, such as in row "
+            f"{free[0]} with {shorten_repr(trials.solutions[free[0]])} (counted from 0). Return None for such rows, or remove them."
+        )
 
 
 def list_unpaid_rows(trials: Trials, place: int) -> list[int]:
     """Return the rows whose right answer earns no more than a wrong one from a term that pays for other rows."""
-    weight, reward = trials.rewards.terms[place]
-    readers = trials.list_readers(reward)
-    if not trials.found.is_solved or reward.is_grouped or weight <= 0 or not readers:
+    readers = trials.list_readers(trials.rewards.rewards[place])
+    if not is_compared(trials, place):
         return []
     right, *others = (trials.scores[name][:, place] for name in ANSWERS)
     highest = np.nan_to_num(right, nan=-np.inf).max()
-    is_unpaid = (right <= np.nan_to_num(others).max(axis=0)) & (right < highest - ROUNDING)
-    is_unpaid |= np.isnan(right) & any(one.factory.is_foreign for one in readers)
+    is_unpaid = (right <= np.nan_to_num(others).max(axis=0)) & (right < highest - ROUNDING)  # not where it is None
+    places = [
+        other for other in range(len(trials.rewards.rewards)) if trials.list_readers(trials.rewards.rewards[other])
+    ]
+    is_scored = ~np.isnan(trials.scores["right"][:, places]).all(
+        axis=1
+    )  # by the reward of this task, if there are several
+    is_unpaid |= ~is_scored & any(one.factory.is_foreign for one in readers)
     return [] if is_unpaid.all() else np.flatnonzero(is_unpaid).tolist()
+
+
+def list_free_rows(trials: Trials, place: int) -> list[int]:
+    """Return the rows on which a term pays anything like a right answer, while it does not on others."""
+    if not is_compared(trials, place):
+        return []
+    right, *others = (trials.scores[name][:, place] for name in ANSWERS)
+    is_free = (np.min(others, axis=0) >= right - ROUNDING) & (
+        right >= np.nan_to_num(right, nan=-np.inf).max() - ROUNDING
+    )
+    return [] if is_free.all() else np.flatnonzero(is_free).tolist()
+
+
+def is_compared(trials: Trials, place: int) -> bool:
+    """Whether a term decides by the answer, and right ones are known."""
+    weight, reward = trials.rewards.terms[place]
+    return trials.found.is_solved and not reward.is_grouped and weight > 0 and bool(trials.list_readers(reward))
 
 
 def list_unpaid_warnings(trials: Trials) -> list[str]:
     """Return a warning for each function of the user's own that paid no right answer in any form that was tried."""
-    example = shorten_repr(next((value for value in trials.solutions if value is not None), None))
+    silent = [one for one in trials.found.unpaid if not np.isnan(trials.every[:, find_terms(trials, one)]).all()]
     return [
         f"No right answer that was tried earned more than a wrong one from {one}, so these checks cannot tell whether it "
-        f"works. The value {example} of '{trials.column}' was written as {trials.found.written}. If the reward wants it in another "
-        f"form, say so, as in @reward(form=lambda: Form(answer='Answer: {{}}')) with Form from trl_grpo_rewards.checks, or "
-        f"add a column 'completion' with right completions."
-        for one in trials.found.unpaid
+        f"works. Add a column 'completion' with right completions, or declare the form of the answer, as in "
+        f"@reward(form=lambda: Form(answer='Answer: {{}}'))."
+        for one in silent
     ]
+
+
+def find_terms(trials: Trials, function: FunctionReward) -> list[int]:
+    """Return the places of the terms that a function is part of."""
+    return [place for place, reward in enumerate(trials.rewards.rewards) if function in find_functions(reward)]

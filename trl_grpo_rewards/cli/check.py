@@ -6,8 +6,17 @@ from dataclasses import asdict
 from typing import Any
 
 from ..checks import Findings, as_text, check
+from ..checks.all_checks import describe_untried
 from . import console
-from .job import choose_model, describe_sizes, load_tokenizer, prepare_job, read_job
+from .job import (
+    BECOME_MESSAGES,
+    choose_model,
+    describe_sizes,
+    fit_prompts,
+    load_tokenizer,
+    prepare_job,
+    read_job,
+)
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -17,12 +26,13 @@ def main(arguments: Sequence[str]) -> None:
             rewards, problems, held_out = prepare_job(job, training)
             name = choose_model(model.model_name_or_path, job.dataset_name)
             tokenizer, shape = load_tokenizer(name, model, training) if name else (None, None)
+            as_read, held_out = (fit_prompts(part, tokenizer) for part in (problems, held_out))
     with console.keep_stdout_for_json(job.json):
-        found = check(rewards, problems, training, tokenizer, job.bad_golds, shape)
+        found = check(rewards, as_read, training, tokenizer, job.bad_golds, shape)
     if job.json:
         console.print_json({"expression": str(rewards), **describe_findings(found)})
     else:
-        print(describe_sizes(problems, held_out))
+        print(describe_sizes(problems, held_out), *[BECOME_MESSAGES] * (as_read is not problems), sep="\n")
         if tokenizer is None:
             print("No model is set, so words count as tokens, and no chat template is checked.")
             print("Set --model_name_or_path to check both. `train` needs it, too.\n")
@@ -49,5 +59,13 @@ def summarize_findings(findings: Sequence[Findings]) -> str:
     warnings = [f"warning: {text}" for one in findings for text in one.warnings]
     shown = console.format_texts([*faults, *warnings], "--details")
     last = f"{console.count(len(faults), 'fault')} found." if faults else "No fault found."
-    lines = [*console.format_table(rows, "<>>"), "", *shown, *([""] if shown else [])]
+    first = console.format_texts(describe_untried(findings), "")
+    lines = [
+        *first,
+        *([""] if first else []),
+        *console.format_table(rows, "<>>"),
+        "",
+        *shown,
+        *([""] if shown else []),
+    ]
     return "\n".join([*lines, f"{last} --details shows every finding."])

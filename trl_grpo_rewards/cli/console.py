@@ -14,7 +14,6 @@ import traceback
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from importlib.util import find_spec
-from inspect import isfunction
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -25,9 +24,9 @@ from rich.text import Text
 
 from ..errors import describe_reward_error
 from ..expressions import Reward
-from ..function_rewards import find_functions
+from ..function_rewards import RewardFactory, find_functions
 from ..parsing import parse
-from ..registry import wrap_function
+from ..registry import REGISTRY, wrap_function
 from ..scores import make_visible
 
 
@@ -109,11 +108,14 @@ def build_rewards(expression: str, modules: Sequence[str]) -> Reward:
         return parse(expression)
     except ValueError:
         names = re.findall(r"[^\W\d]\w*", expression)
-        known = [getattr(sys.modules[module], name, None) for name in names for module in modules]
-        if not (functions := [*filter(isfunction, known)]):
+        known = {name: getattr(sys.modules[module], name, None) for name in names for module in modules}
+        functions = {
+            name: one for name, one in known.items() if callable(one) and not isinstance(one, RewardFactory | type)
+        }
+        if not functions:
             raise
-    for function in functions:
-        wrap_function(function)
+    for name, function in functions.items():
+        REGISTRY[name] = wrap_function(function).factory  # an object has another name than its variable
     return parse(expression)
 
 

@@ -87,6 +87,9 @@ class CheckArguments(JobArguments):
 
 
 JOBS: dict[str, Any] = {"train": JobArguments, "check": CheckArguments}
+BECOME_MESSAGES = (
+    "The prompts are texts, and the model has a chat template, so prompts and completions become messages."
+)
 TRUTHS = ["true", "false", "yes", "no", "t", "f", "y", "n", "1", "0"]  # values of a switch in transformers
 
 NAMED = {  # values of options that TRL's parser takes as any text. A path with a slash is on the hub.
@@ -364,7 +367,7 @@ def is_question(value: Any) -> bool:
 
 
 def to_problems(data: Dataset, job: JobArguments, needed: Collection[str]) -> Dataset:
-    """Return the dataset with its prompts as messages and its columns renamed to `prompt` and `solution`."""
+    """Return the dataset with its columns renamed to `prompt` and `solution`, and with the system message, if there is one."""
     prompt_column, solution_column = job.prompt_column, job.solution_column
     names = data.column_names
     missing = {} if prompt_column in names else {"prompt": prompt_column}
@@ -383,15 +386,21 @@ def to_problems(data: Dataset, job: JobArguments, needed: Collection[str]) -> Da
     for old, new in ((prompt_column, "prompt"), (solution_column, "solution")):
         if old != new and old in data.column_names:
             data = data.remove_columns([new] if new in data.column_names else []).rename_column(old, new)
-    if not len(data):
-        return data
-    system = [{"role": "system", "content": job.system_prompt}] if job.system_prompt else []
+    return to_messages(data, [{"role": "system", "content": job.system_prompt}]) if job.system_prompt else data
 
-    def to_messages(batch: dict) -> dict:
+
+def fit_prompts(data: Dataset | None, tokenizer: PreTrainedTokenizerBase | None) -> Dataset | None:
+    """Return a dataset whose prompts are messages, if they are texts and the tokenizer has a chat template."""
+    is_text = data is not None and len(data) and isinstance(data[0]["prompt"], str)
+    return to_messages(data, []) if data and is_text and getattr(tokenizer, "chat_template", None) else data
+
+
+def to_messages(data: Dataset, system: list[dict[str, str]]) -> Dataset:
+    """Return a dataset whose prompts are messages, each after those of the system."""
+
+    def write(batch: dict) -> dict:
         prompts = ([{"role": "user", "content": one}] if isinstance(one, str) else one for one in batch["prompt"])
         return {"prompt": [[*system, *prompt] for prompt in prompts]}
 
-    if not system and not isinstance(data[0]["prompt"], str):
-        return data
     with quiet_datasets():
-        return data.map(to_messages, batched=True)
+        return data.map(write, batched=True) if len(data) else data

@@ -32,7 +32,16 @@ from ..training.config import FilteredGRPOConfig
 from ..training.groups import ScoredGroups
 from ..training.trainer import FilteredGRPOTrainer
 from .console import FAULTY, INTERRUPTED, exit_on, format_table
-from .job import choose_model, describe_sizes, describe_steps, load_tokenizer, prepare_job, read_job
+from .job import (
+    BECOME_MESSAGES,
+    choose_model,
+    describe_sizes,
+    describe_steps,
+    fit_prompts,
+    load_tokenizer,
+    prepare_job,
+    read_job,
+)
 from .job_files import FROM_WEIGHTS, choose_checkpoint
 
 
@@ -60,10 +69,14 @@ def main(arguments: Sequence[str]) -> None:
             )
         rewards, train_dataset, eval_dataset = prepare_job(job, training)
         tokenizer, shape = load_tokenizer(name, model, training)
+        texts = train_dataset
+        with training.main_process_first():  # the other processes read its cache
+            train_dataset, eval_dataset = (fit_prompts(part, tokenizer) for part in (texts, eval_dataset))
     has_faults = [False]
     if training.process_index == 0:
         sizes = describe_sizes(train_dataset, eval_dataset)[:-1]
-        print(f"{sizes}; {describe_processes(training)}", describe_steps(training), sep="\n", flush=True)
+        become = [BECOME_MESSAGES] * (train_dataset is not texts)
+        print(f"{sizes}; {describe_processes(training)}", *become, describe_steps(training), sep="\n", flush=True)
         if not job.no_check:
             found = check(rewards, train_dataset, training, tokenizer, job.bad_golds, shape)
             has_faults = [any(one.faults for one in found)]
