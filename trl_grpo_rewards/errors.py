@@ -77,7 +77,8 @@ def describe_reward_error(error: Exception) -> str | None:
 def describe_missing_key(error: Exception, names: Mapping[str, Any]) -> str | None:
     """Return which columns there are, if a function looked for another one among its keyword arguments."""
     rest = next((one for one in names.values() if isinstance(one, dict) and "completion_ids" in one), None)
-    if not isinstance(error, KeyError) or rest is None or (missing := error.args[0]) in rest:
+    missing = error.args[0] if isinstance(error, KeyError) and error.args else None
+    if rest is None or not isinstance(missing, str) or missing in rest:
         return None
     columns = sorted(rest.keys() - {"prompts", *ROW_COLUMNS, *HOOKS})
     return f"There is no column {missing!r}; the function gets {', '.join(map(repr, columns)) or 'no columns'}."

@@ -253,7 +253,7 @@ def test_an_attack_that_passed_before_is_found(name):
     assert any(f"'{name}'" in text for one in found for text in one.warnings + one.faults), as_text(found)
 
 
-def contains(completions, target, **kwargs):
+def contains_target(completions, target, **kwargs):
     return [
         float(right in last("<answer>(.*?)</answer>", one)) for one, right in zip(completions, target, strict=True)
     ]
@@ -270,7 +270,7 @@ def test_a_term_for_length_blinds_nobody(weight, config):
     data = make_rows("Reply as <answer>number</answer>.", target=lambda n: f"{13 * n % 97 + 3}")
     alone, both = (
         find_faults(one, data, config=config(GRPOConfig, reward_weights=weights))
-        for one, weights in ((contains, None), ([contains, brevity_by_hand], [1.0, weight]))
+        for one, weights in ((contains_target, None), ([contains_target, brevity_by_hand], [1.0, weight]))
     )
     assert alone and all(re.findall("'a digit added'", " ".join(one)) for one in (alone, both))
 
@@ -307,11 +307,11 @@ def endless(completions, answer, **kwargs):
 
 
 def test_a_call_that_takes_too_long_is_named_and_the_rest_goes_on(monkeypatch):
-    monkeypatch.setattr("trl_grpo_rewards.checks.trials.LATE_SECONDS", 1.0)
+    monkeypatch.setattr("trl_grpo_rewards.checks.trials.LATE_SECONDS", 0.2)
     found = check(endless, ANSWERS)
     (warning,) = [text for one in found for text in one.warnings if "takes more than" in text]
     assert re.match(
-        r"endless\(\) takes more than 1 s on the attack 'unclosed tags' \(\d\d,\d{3} characters\)", warning
+        r"endless\(\) takes more than 0\.2 s on the attack 'unclosed tags' \(\d\d,\d{3} characters\)", warning
     )
     attacks = next(one for one in found if one.title == "attacks")
     names = [one["name"] for one in attacks.data["attacks"]]
