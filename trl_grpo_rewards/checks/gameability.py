@@ -130,10 +130,11 @@ def check_attacks(trials: Trials) -> Findings:
             small.append(payment)
     for (is_fault, remedy), (first, *others) in paid.items():
         same = f" The same holds for {', '.join(repr(one.name) for one in others)}." if others else ""
-        end = shorten_repr(trials.texts[first.row or 0][first.name][-30:])
+        end = trials.texts[first.row or 0][first.name][-30:]
+        shown = f"; it ends with {shorten_repr(end)} in row {first.row}" if end else ""
         (found.faults if is_fault else found.warnings).append(
             f"The attack '{first.name}' is paid like an honest, correct completion under {trials.rewards}, on {first.paid} of "
-            f"{first.tried} rows; it ends with {end} in row {first.row}.{same} {remedy}"
+            f"{first.tried} rows{shown}.{same} {remedy}"
         )
     largest = max(small, key=lambda one: one.share, default=None)
     if trials.has_solution and largest and largest.share >= LARGE_SHARE - ROUNDING:
