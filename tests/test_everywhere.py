@@ -10,6 +10,7 @@ from helpers.every_reward import OURS, samples
 from helpers.processes import run_in_spawned_child
 from helpers.slow_texts import list_slow_texts
 from trl_grpo_rewards import FilteredGRPOTrainer, demo
+from trl_grpo_rewards.training.trainer import Sampling
 
 
 def test_no_reward_is_forgotten(server):
@@ -96,7 +97,7 @@ def test_the_trainer_gets_the_same_scores(server, config, problems):
     trainer.state.global_step, trainer.environments = 5, [GAME] * 2
     for kind, completion in KINDS.items():
         columns = batch(completion)
-        trainer._rows = [{"prompt": "2 + 2?", **ROW} for _ in columns["completions"]]
+        trainer._sampling = Sampling([{"prompt": "2 + 2?", **ROW} for _ in columns["completions"]])
         groups = trainer._score(columns["prompts"], columns["completions"], columns["completion_ids"])
         by_name = dict(zip(trainer.reward_func_names, groups.rewards.flatten(0, 1).T.tolist(), strict=True))
         for value in values.values():

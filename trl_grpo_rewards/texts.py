@@ -4,11 +4,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from html import unescape
 from typing import Any, TypeAlias
-from unicodedata import normalize
-
-import regex
 
 
 Message: TypeAlias = Mapping[str, Any]  # a message in the conversational format, with a `role` and a `content`
@@ -136,34 +132,3 @@ def parse_finite(digits: str) -> float:
     if not math.isfinite(number := float(digits)):
         raise ValueError("a number is not finite")
     return number
-
-
-INVISIBLE = regex.compile(r"\p{Default_Ignorable_Code_Point}+")
-BLANK = "\u2800"  # a braille pattern without dots, which looks like a space
-VISIBLE = regex.compile(r"[\p{L}\p{N}\p{P}\p{S}]")
-
-
-def drop_invisible(text: str) -> str:
-    """Return the text without characters that cannot be seen, such as zero-width spaces."""
-    return text if text.isascii() else INVISIBLE.sub("", text).replace(BLANK, " ")
-
-
-def see(text: str) -> str:
-    """Return what can be seen of a text, with accents composed in one way."""
-    return text if text.isascii() else normalize("NFC", drop_invisible(text))
-
-
-def is_blank(text: str) -> bool:
-    """Return whether a page would show nothing of a text: comments of HTML are not seen, either."""
-    if "&" in text or "<" in text:
-        text = unescape(drop_html_comments(text))
-    return VISIBLE.search(drop_invisible(text)) is None
-
-
-def drop_html_comments(text: str) -> str:
-    kept = []
-    start = 0
-    while (opening := text.find("<!--", start)) >= 0 and (closing := text.find("-->", opening + 4)) >= 0:
-        kept.append(text[start:opening])
-        start = closing + 3
-    return "".join([*kept, text[start:]])

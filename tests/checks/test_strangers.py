@@ -321,14 +321,17 @@ def test_a_call_that_takes_too_long_is_named_and_the_rest_goes_on(monkeypatch):
 # --- what is said -----------------------------------------------------------------------------------------------------
 
 
-async def awaited(completions, answer, **kwargs):
+async def answered_later(completions, answer, **kwargs):
     return is_equal(completions, answer)
 
 
 def test_the_first_line_says_what_was_not_tried():
-    said = verdict(check(awaited, ANSWERS))
+    said = verdict(check(answered_later, ANSWERS))
     first, _, rest = said.partition("\n\n")
-    assert first.startswith("Right answers and attacks were not tried: awaited may ask a server") and len(first) <= 300
+    assert (
+        first.startswith("Right answers and attacks were not tried: answered_later may ask a server")
+        and len(first) <= 300
+    )
     assert "@reward(asks=False)" in first and rest == "No fault found."
     assert verdict([Findings("attacks")]) == "No fault found."
 

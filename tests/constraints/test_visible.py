@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from trl_grpo_rewards import exact, instructions, keywords, pattern, tags
 from trl_grpo_rewards.constraints.splitting import count_letter, has_any_word, has_content, unfold
-from trl_grpo_rewards.texts import drop_invisible
+from trl_grpo_rewards.visible import drop_invisible
 
 
 @given(st.text(alphabet="aб 1.\u200b\u200d\u2060\ufeff\u00ad\ufe0f"))

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any, Literal, NewType, TypeVar, get_type_hints
 
-from ..texts import drop_invisible
+from ..visible import drop_invisible
 from .splitting import has_content
 
 

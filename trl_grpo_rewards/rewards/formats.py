@@ -10,8 +10,9 @@ import regex
 
 from ..options import requires, thaw
 from ..registry import reward
-from ..texts import is_blank, read_json, strip_reasoning
+from ..texts import read_json, strip_reasoning
 from ..traits import Form
+from ..visible import is_blank
 
 
 if TYPE_CHECKING:

@@ -11,9 +11,10 @@ from ..batch import Batch
 from ..options import PositiveFloat, PositiveInt, requires
 from ..registry import combinator, reward
 from ..scores import Score
-from ..texts import completion_text, see, strip_reasoning
+from ..texts import completion_text, strip_reasoning
 from ..traits import Form
 from ..verify.arithmetic import compute_true_share
+from ..visible import see
 
 
 __all__ = ["citations", "equations", "keywords", "pattern"]
