@@ -122,8 +122,8 @@ COMBINED = [
     [
         (lambda completions, **kwargs: [1.0], "a function with the name '<lambda>', which no .*. Give it a name with def."),
         (one_text, r"the plain function 'one_text' instead of a reward. Put @reward above it, and call it: one_text\(\)"),
-        (Scorer().one_text, r"'one_text', which takes no 'completions' .*. Make a reward of it: reward\(...\)\(\)"),
-        (max, r"'max', which takes no 'completions' as TRL passes them"),
+        (Scorer().one_text, r"the object 'one_text' instead of a reward. Make a reward of it: reward\(...\)\(\)"),
+        (max, r"the object 'max' instead of a reward. Make a reward of it: reward"),
         (Scorer, r"the class 'Scorer' instead of a reward. Make an object of it: Scorer\(...\)"),
         (nn.Linear(1, 1), r"the model 'Linear' .*: reward_funcs=\[\*rewards.rewards, model\]"),
         (boxed, "the reward factory 'boxed' instead of a reward. Call it"),

@@ -100,24 +100,32 @@ def describe_plain(function: Any) -> str:
         return f"the model '{name}' instead of a reward. Pass it beside the rewards: reward_funcs=[*rewards.rewards, model]."
     if not name.isidentifier():
         return f"a function with the name '{name}', which no expression can have. Give it a name with def."
-    if not isfunction(function):
-        return f"'{name}', which takes no 'completions' as TRL passes them. Make a reward of it: reward(...)()."
-    return f"the plain function '{name}' instead of a reward. {describe_renames(function)}"
+    kind = "plain function" if isfunction(function) else "object"
+    return f"the {kind} '{name}' instead of a reward. {describe_renames(function)}"
 
 
 def describe_renames(function: Callable[..., Any]) -> str:
-    """Return what makes a reward of a function that TRL cannot call, with all parameters to rename."""
-    parameters = signature(function).parameters.values()
+    """Return what makes a reward of a function or an object that TRL cannot call, with all parameters to rename."""
+    try:
+        parameters = [*signature(function).parameters.values()]
+    except ValueError:  # some builtin functions have none
+        parameters = []
     needed = [one.name for one in parameters if one.default is one.empty and one.kind == one.POSITIONAL_OR_KEYWORD]
     known = {"prompt", "prompts", "completion", "completions", "messages"}
-    written = (
-        [name for name in WRITTEN if name in needed] if known.isdisjoint({*needed} - {"prompt", "prompts"}) else []
-    )
-    columns = [name for name in needed if name not in known and name not in written[:1]] if written else []
-    renames = "".join(f" rename '{name}' to 'completion'," for name in written[:1])
-    named = ", ".join(f"{name}={SOLUTION_COLUMNS[0]!r}" for name in columns)
-    reads = f" The call names the column that {' and '.join(map(repr, columns))} is." * bool(columns)
-    return f"Put @reward above it,{renames} and call it: {name_callable(function)}({named}).{reads}"
+    is_written = known.isdisjoint({*needed} - {"prompt", "prompts"})
+    written = [name for name in WRITTEN if name in needed] if is_written else []
+    rename = f" rename '{written[0]}' to 'completion'," if written else ""
+    if isfunction(function):
+        call = f"{name_callable(function)}("
+        made = f"Put @reward above it,{rename} and call it: {call})."
+    else:
+        call = "reward(...)("
+        made = f"Make a reward of it:{rename}{' and write' if rename else ''} {call})."
+    columns = [parameter for parameter in needed if parameter not in known and parameter not in written[:1]]
+    if not written or not columns:
+        return made
+    other = f"{call}{columns[-1]}={SOLUTION_COLUMNS[0]!r})"
+    return f"{made} It reads {' and '.join(map(repr, columns))} of the dataset; {other} reads another column."
 
 
 class MissingColumn(ValueError):

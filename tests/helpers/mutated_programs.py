@@ -57,7 +57,15 @@ BODIES = {"itself": "return ITSELF", "equal to all": "return Equal()", "StopIter
 NAMED = {f"{one}, {other}": f"return {CARRIERS[one].format(ANSWERS[other])}" for one in CARRIERS for other in ANSWERS}
 """What the body of a function becomes. The second ones return something with every name of the plain types."""
 
-CONTROLS = ("return object()", "return []", "return 0", "return 0.12345", "return '??'", "raise ZeroDivisionError")
+CONTROLS = (
+    "return object()",
+    "return []",
+    "return ['??']",
+    "return 0",
+    "return 0.12345",
+    "return '??'",
+    "raise ZeroDivisionError",
+)
 """Bodies that pass only tests that test next to nothing of a function."""
 
 

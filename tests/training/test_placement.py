@@ -11,7 +11,6 @@ from helpers.ranks import run_on_forked_ranks
 from trl_grpo_rewards.training.placement import (
     Move,
     Size,
-    compute_pack_span,
     list_orders,
     move_groups,
     plan_batches,
@@ -111,10 +110,6 @@ def test_long_tailed_rows_are_hardly_padded():
         computed += sum(one.tokens for one in plan_batches(list_orders(sizes), 2 * widest, 32, 64))
         of_trl += 64 * widest
     assert needed <= computed < 1.1 * needed and of_trl > 2.2 * needed
-
-
-def test_micro_batches_share_a_step_where_one_number_divides_the_other():
-    assert [compute_pack_span(*pair) for pair in [(4, 4), (8, 4), (4, 8), (4, 3), (1, 5)]] == [4, 4, 4, 1, 1]
 
 
 # --- the exchange of rows between two ranks

@@ -50,7 +50,7 @@ def test_the_trainer_warns_once_of_solutions_that_cannot_be_read(config, caplog)
 def test_nothing_is_said_of_what_can_be_read_or_is_not_read(caplog):
     unreadable = {"prompt": "a", "solution": "Tom has 48 apples."}
     for rewards, dataset in (
-        ([boxed(), boxed(solution="gold")], DATA), (plain, DATA), ([boxed()], None),
+        ([boxed(), boxed(solution="gold")], DATA), ([plain], DATA), ([boxed()], None),
         ([tags("a"), plain], Dataset.from_list([unreadable])), ([boxed()], IterableDataset.from_generator(lambda: iter([unreadable]))),
     ):  # fmt: skip
         warn_of_unreadable_values(rewards, dataset)
@@ -60,12 +60,12 @@ def test_nothing_is_said_of_what_can_be_read_or_is_not_read(caplog):
 # --- rewards ----------------------------------------------------------------------------------------------------------
 
 
-def test_rewards_are_built_and_have_names_of_their_own():
+def test_rewards_are_built_and_have_names_of_their_own(config):
     for sound in (boxed(), [boxed(), plain, "org/model", "org/model"], plain, None, []):
-        check_rewards(sound)
+        check_rewards(unpack_rewards(sound, config())[0])
     for factory in (boxed, [plain, boxed]):
         with pytest.raises(TypeError, match=r"^reward_funcs contains the reward factory 'boxed' .* Call it with its"):
-            check_rewards(factory)
+            check_rewards(unpack_rewards(factory, config())[0])
     some, define = functools.partial(plain), "Rename one of them: .* A function without options is named by its def"
     anonymous = [lambda completions, **columns: 1.0, lambda completions, **columns: 2.0]
     for rewards, said in (
@@ -112,7 +112,7 @@ def test_the_outcome_is_the_reward_that_is_named_or_registered_or_first():
 
 
 def test_the_name_of_the_outcome_is_checked_once_all_names_are_known(config):
-    for rewards in ([boxed(), plain], boxed(name="plain")):
+    for rewards in ([boxed(), plain], [boxed(name="plain")]):
         check_named_options(config(outcome_reward="plain"), rewards, None)
         with pytest.raises(ValueError, match="outcome_reward='style' must be the name of a reward"):
             check_named_options(config(outcome_reward="style"), rewards, None)
@@ -190,7 +190,18 @@ def test_a_plain_function_without_the_names_of_trl_is_found_before_the_model_loa
     def adapted(completions, **columns):
         return [1.0] * len(completions)
 
+    class Scorer:
+        def __call__(self, response, ground_truth):
+            return 1.0
+
+    def compute_score(data_source, solution_str, ground_truth, extra_info=None):
+        return 1.0
+
     check_rewards([adapted, max, as_trl_calls_it])
+    check_rewards(unpack_rewards(compute_score, config())[0])  # as verl calls it
+    renamed = "rename 'response' to 'completion', and write reward.* reads 'ground_truth' of the dataset"
+    with pytest.raises(TypeError, match=f"reward_funcs contains the object 'Scorer' instead of a reward.*{renamed}"):
+        FilteredGRPOTrainer("no/model", [boxed(), Scorer()], config(), problems)
     with pytest.raises(TypeError, match=r"reward_funcs contains the class 'Adapter' .* Make an object of it: Adapter"):
         FilteredGRPOTrainer("no/model", [boxed(), Adapter], config(), problems)
     with pytest.raises(TypeError, match="reward_funcs contains the plain function 'forgot' .* Put @reward above it"):

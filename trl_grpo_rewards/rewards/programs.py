@@ -258,7 +258,8 @@ class Shares:
     """
 
     def __init__(self, keys: Sequence[Key], seconds: float, workers: int) -> None:
-        self.seconds, self.share = seconds, SHARE * seconds * workers / max(1, len(keys))
+        self.seconds = seconds
+        self.share = SHARE * seconds * workers / max(1, len(keys))
         self.spent = dict.fromkeys(keys, 0.0)
         self.needed = {*keys} if workers else set[Key]()
         self.is_free = asyncio.Event()

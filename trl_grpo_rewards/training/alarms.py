@@ -26,13 +26,16 @@ class Alarm(TrainerCallback):
     def __init__(
         self, args: FilteredGRPOConfig, metrics: Mapping[str, list[float]], rule: Rule, weights: dict[str, float]
     ) -> None:
-        self.args, self.outcome, self.weights = args, rule.outcome_reward, weights
+        self.args = args
+        self.outcome = rule.outcome_reward
+        self.weights = weights
         self.metrics = metrics  # those that TRL collects until it logs them
         self.groups: deque[dict[str, Any]] = deque(maxlen=MAX_STEPS)
         self.told: set[str] = set()
 
     def observe(self, step: int, groups: ScoredGroups) -> None:
-        lessons, dead = count_lessons(groups.kinds, groups.kinds_by_outcome), 1 - groups.live.double().mean().item()
+        lessons = count_lessons(groups.kinds, groups.kinds_by_outcome)
+        dead = 1 - groups.live.double().mean().item()
         entry = {"first": step, "step": step, "completions": groups.totals.numel(), "groups/dead": dead}
         self.groups.append({**entry, "lessons": lessons})
 
@@ -83,7 +86,9 @@ class StopOnWarning(TrainerCallback):
     def __init__(self, outcome: str = "", patience: int = 20) -> None:
         if patience < 1:
             raise ValueError(f"patience must be at least 1; got {patience}. Set it to a number of steps.")
-        self.outcome, self.patience, self.start = outcome, patience, 0
+        self.outcome = outcome
+        self.patience = patience
+        self.start = 0
 
     def on_train_begin(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         self.start = state.global_step

@@ -100,7 +100,8 @@ def pad_rows(members: Sequence[Member], tokens: int, *, is_whole: bool = False) 
     for member in members:
         alike.setdefault(0 if is_whole else member.past, []).append(member)
     places = torch.zeros(tokens + 1, dtype=torch.long)  # the last one is that of padding
-    calls, start = list[Call](), 0
+    calls = list[Call]()
+    start = 0
     for before, every in sorted(alike.items()):
         for rows in split_by_length(every, before):
             keys = utils.pad([torch.tensor(row.columns) for row in rows], tokens, "right")
@@ -113,7 +114,8 @@ def pad_rows(members: Sequence[Member], tokens: int, *, is_whole: bool = False) 
 
 def split_by_length(members: Sequence[Member], before: int) -> Iterator[list[Member]]:
     """Yield rows with similar numbers of tokens after the first ones, the longest rows first."""
-    ordered, start = sorted(members, key=lambda member: -len(member.columns)), 0
+    ordered = sorted(members, key=lambda member: -len(member.columns))
+    start = 0
     lengths = [len(member.columns) - before for member in ordered]
     for end in range(1, len(ordered) + 1):
         if end == len(ordered) or lengths[end] < SIMILAR * lengths[start]:

@@ -63,7 +63,8 @@ def warn_of_missing(folder: Path, files: list[str]) -> None:
 
 
 def warn_of_differences(folder: Path, run: dict[str, Any]) -> None:
-    before, now = list_facts(read_run(folder.parent) or {}), list_facts(run)
+    before = list_facts(read_run(folder.parent) or {})
+    now = list_facts(run)
     unlike = [name for name in KEPT if name in before and before[name] != now.get(name, before[name])]
     if unlike:
         changes = ", ".join(f"{name} (before: {before[name]}; now: {now[name]})" for name in unlike)
@@ -81,7 +82,7 @@ def resume_order(repeated: Any, epoch: float, batch_size: int) -> int:
 
 def check_metric(
     args: FilteredGRPOConfig,
-    reward_funcs: Any,
+    reward_funcs: list[Any],
     names: Sequence[str],
     eval_dataset: Any,
     users: Sequence[type] = (object,),
@@ -91,9 +92,8 @@ def check_metric(
         return
     metric = args.metric_for_best_model.removeprefix("eval_")
     sets = [*eval_dataset] if isinstance(eval_dataset, dict) else []
-    functions = reward_funcs if isinstance(reward_funcs, list) else [reward_funcs]
     fault = ""
-    if is_never_logged(metric, functions, names, users) or (sets and metric == "loss"):
+    if is_never_logged(metric, reward_funcs, names, users) or (sets and metric == "loss"):
         fault = f"metric_for_best_model must be a metric of the evaluation; got {args.metric_for_best_model!r}."
     elif isinstance(args.metric_for_best_model, Unnamed) and len(sets) > 1:
         fault = (
@@ -133,5 +133,6 @@ def name_metric(trainer: Any, outcome: str) -> FilteredGRPOConfig:
             f"metric_for_best_model is not set: the best checkpoint is the one with the highest {outcome}. TRL would "
             f"take the lowest eval_loss, which says little about a policy."
         )
-    args.metric_for_best_model, args.greater_is_better = outcome, True
+    args.metric_for_best_model = outcome
+    args.greater_is_better = True
     return args

@@ -142,7 +142,9 @@ def make_plan(args: FilteredGRPOConfig, changes: Mapping[str, str] = {}, has_aux
 
 
 def check_resampling(args: FilteredGRPOConfig) -> None:
-    rounds, scale, way = args.max_resample_rounds, args.scale_rewards, args.multi_objective_aggregation
+    rounds = args.max_resample_rounds
+    scale = args.scale_rewards
+    way = args.multi_objective_aggregation
     if rounds and (scale == "batch" or way == "normalize_then_sum"):
         raise ValueError(
             f"max_resample_rounds={rounds} samples a batch in several rounds, but scale_rewards={scale!r} with "
@@ -183,12 +185,15 @@ class DeadGradient(NamedTuple):
 
 
 def list_dead_gradients(args: GRPOConfig, has_aux_loss: bool = False) -> list[DeadGradient]:
-    loss, quantile, losses = f"loss_type={args.loss_type!r}", args.top_entropy_quantile, ROW_MEANS + TOKEN_MEANS
+    loss = f"loss_type={args.loss_type!r}"
+    quantile = args.top_entropy_quantile
+    losses = ROW_MEANS + TOKEN_MEANS
     short = "micro-batches have rows of similar lengths, so a token of a short row would weigh more"
     by_rows = f"{loss} weights a micro-batch with all that is in its loss by its number of rows, unlike {TOKEN_MEANS}"
     reason = by_rows if args.loss_type in ROW_MEANS else ""
     if_adaptive = "use_adaptive_entropy=True needs the entropy of each step, and a step may have no completion left"
-    is_adaptive, is_entropic = args.use_adaptive_entropy, args.entropy_coef != 0 or args.use_adaptive_entropy
+    is_adaptive = args.use_adaptive_entropy
+    is_entropic = args.entropy_coef != 0 or args.use_adaptive_entropy
     no_entropy = "entropy_coef=0.0 and use_adaptive_entropy=False"
     table = (
         (args.loss_type not in losses, f"the denominator of {loss}", f"loss_type to one of {losses}", short),

@@ -89,7 +89,8 @@ class ScoredGroups:
     def describe(self, advantages: Sequence[float]) -> list[dict[str, Any]]:
         """Return what the record of each group says about its scores. `advantages` has one for each completion."""
         weights = dict(zip(self.names, self.weights.tolist(), strict=True))
-        scores, totals = drop_infinite(self.rewards.transpose(1, 2).tolist()), drop_infinite(self.totals.tolist())
+        scores = drop_infinite(self.rewards.transpose(1, 2).tolist())
+        totals = drop_infinite(self.totals.tolist())
         duplicates = self.duplicates.sum(1).tolist()
         return [
             {
@@ -169,7 +170,8 @@ class Generation:
         self, batch: TensorBatch, logged: MutableSequence[float], gather: Callable[[Tensor], Tensor]
     ) -> "Generation":
         """Return this generation with the groups that advantages of a batch revive. Log their means in place of TRL's."""
-        advantages, mask = batch["advantages"].view(len(self.completions), -1), batch["completion_mask"]
+        advantages = batch["advantages"].view(len(self.completions), -1)
+        mask = batch["completion_mask"]
         batch["advantages"] = advantages.squeeze(1)
         means = (advantages * mask).sum(1) / mask.sum(1).clamp(min=1)
         means, is_any = gather(torch.stack([means, advantages.any(1)], 1)).unbind(1)
@@ -205,11 +207,13 @@ def list_completions(
 @contextmanager
 def align_columns(logs: dict[str, Any], count: int) -> Iterator[None]:
     """Let columns that rewards log get None for rows of TRL's table without values, while TRL adds `count` rows to it."""
-    table, logs["extra"] = logs["extra"], defaultdict(list)
+    table = logs["extra"]
+    logs["extra"] = defaultdict(list)
     try:
         yield
     finally:
-        logged, logs["extra"] = logs["extra"], table
+        logged = logs["extra"]
+        logs["extra"] = table
     for name in {**table, **logged}:
         table[name].extend(logged.get(name) or [None] * count)
         table[name].extendleft([None] * (len(logs["prompt"]) - len(table[name])))
@@ -243,7 +247,8 @@ def clear_dead_rows(batch: TensorBatch, generation: Generation, logged: MutableS
         if key in batch:
             batch[key] = batch[key].masked_fill(dead & batch[key].isnan(), 0.0)
     is_live = generation.groups.live.repeat_interleave(generation.groups.size).tolist()
-    first, advantages = len(logged) - len(is_live), batch["advantages"].view(len(dead), -1)
+    first = len(logged) - len(is_live)
+    advantages = batch["advantages"].view(len(dead), -1)
     of_trl = generation.take_own(advantages.new_tensor([*logged][first:]))[:, None]
     batch["advantages"] = advantages.masked_fill(dead & (advantages == of_trl), 0.0).view_as(batch["advantages"])
     for place, live in enumerate(is_live, start=first):

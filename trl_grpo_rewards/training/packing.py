@@ -18,7 +18,7 @@ from .config import ROW_MEANS, FilteredGRPOConfig, Plan
 from .means import Weights, add_shares
 from .passes import LOGPS_ARGUMENTS, Logps, Sharing, pack, plan_shared, score_packed, score_padded, takes_rows
 from .paths import count_different, list_groups
-from .placement import Batch, Size, compute_pack_span, list_orders, plan_batches, spread_groups
+from .placement import Batch, Size, list_orders, plan_batches, spread_groups
 from .positions import Positioned, find_limit, takes_positions
 from .rows import (
     BOTH_WIDE,
@@ -26,7 +26,6 @@ from .rows import (
     IMAGES,
     TensorBatch,
     TensorRow,
-    count_rows,
     has_images,
     join_parts,
     silence,
@@ -66,7 +65,8 @@ class Packer:
         """Return the micro-batch of rows, with positions of tokens, or with a sequence of `tokens` tokens that they share."""
         batch = self.stack(rows)
         batch.pop("live", None)
-        completion, device = batch["completion_ids"].size(1), batch["completion_ids"].device
+        completion = batch["completion_ids"].size(1)
+        device = batch["completion_ids"].device
         if widths := batch.pop("prompt_width", None):
             prompt = batch["prompt_ids"].size(1)
             firsts = torch.tensor(widths)[:, None] - prompt  # the columns of TRL's wider batch
@@ -100,8 +100,10 @@ class Packer:
         """Return what a model says of some rows of a batch of TRL, 0 for padding and NaN for other rows."""
         batch = {name: value for name, value in batch.items() if value is not None and value is not False}
         ids, mask, completion = (batch.pop(name) for name in LOGPS_ARGUMENTS[:3])
-        (count, width), prompt = ids.shape, ids.size(1) - completion
-        batch_size, has_entropy = batch.pop("batch_size", count), batch.pop("compute_entropy", False)
+        count, width = ids.shape
+        prompt = ids.size(1) - completion
+        batch_size = batch.pop("batch_size", count)
+        has_entropy = batch.pop("compute_entropy", False)
         for name, value in (("ids", ids), ("mask", mask)):
             batch |= {f"prompt_{name}": value[:, :prompt], f"completion_{name}": value[:, prompt:]}
         every = self.unstack(batch)
@@ -134,7 +136,8 @@ class Packer:
 
     def pack(self, parts: list[TensorBatch]) -> tuple[list[TensorBatch], dict[str, float]]:
         """Return the micro-batches of a generation, and what is logged of it as `groups/...`."""
-        span = compute_pack_span(self.args.steps_per_generation, self.args.gradient_accumulation_steps)
+        # As many micro-batches, one after another, are of the same optimizer step, wherever the generation begins.
+        span = math.gcd(self.args.steps_per_generation, self.args.gradient_accumulation_steps)
         span = 1 if self.keeps_rows else span
         steps = [self.pack_step(parts[start : start + span]) for start in range(0, len(parts), span)]
         batches, rows, tokens = zip(*steps, strict=True)
@@ -203,7 +206,8 @@ class Packer:
 
     def spread(self, rows: list[TensorRow], sharing: Sharing | None, most: float) -> list[TensorRow]:
         """Spread rows over the ranks. Rows that share tokens stay together, unless they have more than `most`."""
-        groups, weights = [[place] for place in range(len(rows))], [self.measure_row(row).total for row in rows]
+        groups = [[place] for place in range(len(rows))]
+        weights = [self.measure_row(row).total for row in rows]
         if sharing:
             paths = [row["facts"].path for row in rows]
             groups = list_groups(paths, most)
@@ -217,7 +221,7 @@ class Packer:
         counted = sum(batch["weights"].rows for batch in batches) if self.is_drop else rows * ranks
         for batch in batches:
             if self.args.loss_type in ROW_MEANS:
-                batch["loss_scale"] = count_rows(batch) * count * ranks / counted
+                batch["loss_scale"] = len(batch["advantages"]) * count * ranks / counted
             elif self.is_drop and self.has_mean:
                 # The sum over tokens keeps its denominator, the number of tokens of the generation.
                 scale = batch["loss_scale"] = count * ranks / len(batches) / batch["weights"].ranks
@@ -255,7 +259,9 @@ def run_pass(score: Callable[..., Logps], model: nn.Module, batch: TensorBatch, 
         return score_packed(score, model, batch["packed"], has_entropy)
     told = Positioned(model, position_ids=batch["position_ids"]) if "position_ids" in batch else model
     others = {name: value for name, value in batch.items() if name in {*BOTH_WIDE, *IMAGES, *IMAGE_COUNTS}}
-    ids, mask, keep = join_parts(batch, "ids"), join_parts(batch, "mask"), batch["completion_ids"].size(1)
+    ids = join_parts(batch, "ids")
+    mask = join_parts(batch, "mask")
+    keep = batch["completion_ids"].size(1)
     others |= {"batch_size": len(ids), "compute_entropy": has_entropy}  # by name: TRL 1.14 takes no other way
     return score_padded(score, told, keep, ids, mask, keep, **others)
 

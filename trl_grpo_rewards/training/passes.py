@@ -52,7 +52,8 @@ def pack(paths: Sequence[Path], length: int, width: int, sharing: Sharing) -> Pa
     members: list[Member] = []
     columns: list[int] = []
     for row, (path, shared) in enumerate(zip(paths, list_shared(paths, sharing.keeps_scores), strict=True)):
-        start, own = len(sequence), path.columns - shared
+        start = len(sequence)
+        own = path.columns - shared
         columns = [*columns[:shared], *range(start, start + own)]
         members += [Member(columns, own, min(shared, path.prompt))] * (own > 0)
         sequence += zip(path.tokens[shared : path.columns], count(path.first + shared))
@@ -104,7 +105,8 @@ def cut_states(backbone: nn.Module, args: Any, output: Any) -> Any:
 
 def score_packed(score: Callable[..., Logps], model: Any, packed: Packed, has_entropy: bool) -> Logps:
     """Return what a method of TRL says about rows that share tokens, with 0 for padding."""
-    every, scored = torch.ones_like(packed.tokens), max(1, packed.columns.numel())
+    every = torch.ones_like(packed.tokens)
+    scored = max(1, packed.columns.numel())
     said = score(partial(run_packed, model, packed), packed.tokens, every, scored, compute_entropy=has_entropy)
 
     def place(values: Tensor) -> Tensor:  # connected to the model also if no row has a completion

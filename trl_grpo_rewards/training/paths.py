@@ -39,7 +39,8 @@ def list_shared(paths: Sequence[Path], of_prompts: bool = False) -> list[int]:
     """
     shared = [0] * len(paths)
     for place, (before, path) in enumerate(pairwise(paths), 1):
-        one, other = before.tokens, path.tokens
+        one = before.tokens
+        other = path.tokens
         most = min(before.columns, path.columns, *[path.prompt] * of_prompts) if before.first == path.first else 0
         common = bisect_left(range(most), True, key=lambda last: one[: last + 1] != other[: last + 1])
         shared[place] = common if common >= min(path.prompt, FEWEST) else 0
@@ -71,7 +72,8 @@ def list_groups(paths: Sequence[Path], most: float) -> list[list[int]]:
         groups.setdefault((path.first, *path.tokens[: path.prompt]), []).append(place)
     parts = []
     for group in groups.values():
-        prompt, different = paths[group[0]].prompt, count_different(paths[place] for place in group)
+        prompt = paths[group[0]].prompt
+        different = count_different(paths[place] for place in group)
         rows = max(1, int(len(group) * max(most - prompt, 2 * prompt) / max(1, different - prompt)))
         parts += [group[start : start + rows] for start in range(0, len(group), rows)]
     return parts

@@ -33,18 +33,14 @@ class Move(NamedTuple):
     place: int
 
 
-def compute_pack_span(steps_per_generation: int, gradient_accumulation_steps: int) -> int:
-    """Return how many consecutive micro-batches of a generation are guaranteed to share one optimizer step."""
-    shorter, longer = sorted((steps_per_generation, gradient_accumulation_steps))
-    return shorter if longer % shorter == 0 else 1
-
-
 def plan_moves(lengths: list[list[int]]) -> list[Move]:
     """Return moves after which all ranks have about the same number of tokens. Every rank makes the same plan."""
-    totals, staying = [*map(sum, lengths)], [dict(enumerate(own)) for own in lengths]
+    totals = [*map(sum, lengths)]
+    staying = [dict(enumerate(own)) for own in lengths]
     moves: list[Move] = []
     while True:
-        source, target = totals.index(max(totals)), totals.index(min(totals))
+        source = totals.index(max(totals))
+        target = totals.index(min(totals))
         gap = totals[source] - totals[target]
         places = [place for place, length in staying[source].items() if 0 < length < gap]
         if not places:
@@ -64,7 +60,8 @@ def spread_groups(groups: list[list[dict]], weights: list[int], accelerator: Acc
 
 def move_groups(groups: list[list[dict]], moves: list[Move], rank: int, device: Any) -> list[list[dict]]:
     """Carry out moves, one at a time so that no rank holds much more than its own, and return the groups of this rank."""
-    received, left = [], set[int]()
+    received = []
+    left = set[int]()
     for source, target, place in moves:
         if rank == source:
             dist.send_object_list([[copy_row(row, "cpu") for row in groups[place]]], target)
@@ -120,13 +117,10 @@ class Order(NamedTuple):
 
 def list_orders(sizes: list[Size]) -> list[Order]:
     """Return orders of padded rows. In the second one, the rows of a group, which share a prompt, are together."""
-    keys: tuple[Callable[[Size], tuple[int, int]], ...] = (
-        lambda size: (-size.total, size.prompt),
-        lambda size: (-size.prompt, -size.completion),
-        lambda size: (-size.completion, -size.prompt),
-    )
-    sorted_places = [sorted(range(len(sizes)), key=lambda place: key(sizes[place])) for key in keys]
-    return [Order(places, partial(measure, [sizes[place] for place in places])) for places in sorted_places]
+    by_total = [(size.total, size.completion) for size in sizes]
+    by_completion = [(size.completion, size.prompt) for size in sizes]
+    orders = [sorted(range(len(sizes)), key=by.__getitem__, reverse=True) for by in (by_total, sizes, by_completion)]
+    return [Order(places, partial(measure, [sizes[place] for place in places])) for places in orders]
 
 
 def measure(sizes: list[Size], end: int) -> Iterator[int]:
@@ -142,7 +136,8 @@ def split_in_order(
     places: list[int], measure: Callable[[int], Iterator[int]], max_tokens: float, max_rows: int, cost: float
 ) -> tuple[float, list[Batch]]:
     """Split sorted rows into the batches that cost least, their tokens and `cost` for each. Return this cost, and them."""
-    best, last = [0.0], [Batch([], 0)]  # for the first rows: their cost, and the last of their batches
+    best = [0.0]  # the least cost of the first rows
+    last = [Batch([], 0)]  # and the last of their batches
     for end in range(1, len(places) + 1):
         choices = list[tuple[float, int, int]]()
         for start, tokens in zip(range(end - 1, max(end - max_rows, 0) - 1, -1), measure(end), strict=False):
@@ -152,7 +147,8 @@ def split_in_order(
         least, start, tokens = min(choices)
         best.append(least)
         last.append(Batch(places[start:end], tokens))
-    plan, end = list[Batch](), len(places)
+    plan = list[Batch]()
+    end = len(places)
     while end:
         plan.append(last[end])
         end -= len(last[end].places)

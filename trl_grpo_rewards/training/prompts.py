@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from accelerate import Accelerator
 from accelerate.utils import gather_object
 from torch import Tensor
 from torch.utils.data import Dataset
@@ -44,7 +43,8 @@ class PromptStream:
 
     def draw_others(self, count: int, avoid: Collection[int]) -> list[int]:
         """Return up to `count` rows that are not among those to avoid, each once. Fewer if the rows begin anew."""
-        rows, before = list[int](), self.position
+        rows = list[int]()
+        before = self.position
         while len(rows) < count and self.position - before < self.size:
             row = self.draw()
             if row not in rows and (row not in avoid or not self.has_prompts):
@@ -59,7 +59,8 @@ class PromptStream:
         if not (folder / STATE_FILE).exists():
             return
         with np.load(folder / STATE_FILE) as state:
-            size, self.position = int(state["size"]), int(state["position"])
+            size = int(state["size"])
+            self.position = int(state["position"])
         if size != self.size:
             raise CheckpointMismatch(
                 f"The checkpoint in {folder} must be resumed with the {size} prompts that it was trained on; the "
@@ -99,22 +100,27 @@ def resample(
     asked: set[int],
 ) -> tuple[TensorBatch, Tensor, int]:
     """Return the batch with fresh groups in place of dead ones, whether each row is live, and the rounds, on all ranks."""
-    packer, live, rows = trainer._packer, generation.live_groups, generation.live
-    wanted, found, alive, sampled, rounds = len(live), int(live.sum()), int(live.sum()), len(live), 0
+    packer = trainer._packer
+    live = generation.live_groups
+    rows = generation.live
+    wanted = sampled = len(live)
+    found = alive = int(live.sum())
+    rounds = 0
     first = packer.unstack(output)
     kept = [row for row, is_live in zip(first, rows.tolist(), strict=True) if is_live]
     while found < wanted and rounds < trainer.args.max_resample_rounds:
         missing = wanted - found
         count = min(math.ceil(missing * (sampled + 1) / (alive + 1)), wanted)  # expected to fill the batch
-        data, size = trainer.train_dataset, trainer.num_generations
-        if not (inputs := draw_rows(stream, data, count, size, trainer.accelerator, asked)):
+        if not (inputs := draw_rows(trainer, stream, count, asked)):
             break
         more, generation, prompts = sample(inputs)
         live = generation.live_groups
         used = live & (live.cumsum(0) <= missing)
         is_used = generation.find_rows(used).tolist()
         kept += [row for row, is_in in zip(packer.unstack(more), is_used, strict=True) if is_in]
-        alive, sampled, rounds = alive + int(live.sum()), sampled + len(live), rounds + 1
+        alive += int(live.sum())
+        sampled += len(live)
+        rounds += 1
         found += int(used.sum())
         asked = asked.union(prompts)
     if not rounds:
@@ -125,19 +131,13 @@ def resample(
     return whole, torch.arange(len(first), device=rows.device) < len(kept), rounds
 
 
-def draw_rows(
-    stream: PromptStream,
-    dataset: Any,
-    count: int,
-    num_generations: int,
-    accelerator: Accelerator,
-    avoid: Collection[int] = (),
-) -> list[dict[str, Any]]:
+def draw_rows(trainer: Any, stream: PromptStream, count: int, avoid: Collection[int] = ()) -> list[dict[str, Any]]:
     """Draw `count` prompts or a few more on all ranks, so that each gets as many rows, and return the rows of this rank."""
-    ranks = accelerator.num_processes
-    step = ranks // math.gcd(ranks, num_generations)
+    ranks = trainer.accelerator.num_processes
+    step = ranks // math.gcd(ranks, trainer.num_generations)
     drawn = stream.draw_others(math.ceil(count / step) * step, avoid)
-    places = [place for place in drawn[: len(drawn) // step * step] for _ in range(num_generations)]
+    places = [place for place in drawn[: len(drawn) // step * step] for _ in range(trainer.num_generations)]
     share = len(places) // ranks
-    first = accelerator.process_index * share
-    return [{**dataset[place], PLACE_COLUMN: place} for place in places[first : first + share]]
+    first = trainer.accelerator.process_index * share
+    dataset = PlacedRows(trainer.train_dataset)
+    return [dataset[place] for place in places[first : first + share]]

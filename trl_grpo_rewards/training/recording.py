@@ -43,7 +43,8 @@ class Recorder(TrainerCallback):
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, *others: Any, **kwargs: Any) -> None:
         self.writer = GroupWriter(self.args.output_dir, state.global_step + 1)
         if state.is_world_process_zero:
-            folder, started = args.output_dir or ".", f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+            folder = args.output_dir or "."
+            started = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
             machine = describe_readiness(self.rewards)
             self.run.update(started=started, first_step=state.global_step + 1, machine=machine)
             write_run(folder, self.run)
@@ -62,7 +63,8 @@ class Recorder(TrainerCallback):
         """Write a record of every group. The advantages of the generation come last. Every rank must call this."""
         if not self.args.group_records:
             return
-        has_text, has_ids = self.args.group_records_text, self.args.group_records_ids
+        has_text = self.args.group_records_text
+        has_ids = self.args.group_records_ids
         mine: list[CompletionFields] | None = None
         with report_failure("records", self.writer.folder, self.writer.warned):
             mine = describe_completions(generation.completions, has_text, has_ids)
@@ -82,7 +84,9 @@ def gather_fields(completions: list[CompletionFields] | None) -> list[Completion
 
 def describe_run(trainer: Any, weights: Sequence[float] | None) -> dict[str, Any]:
     """Return the description of a run as JSON can hold it, without secrets. `weights` are those of the first rewards."""
-    functions, names, args = trainer.reward_funcs, trainer.reward_func_names, trainer.args
+    functions = trainer.reward_funcs
+    names = trainer.reward_func_names
+    args = trainer.args
     weights = [*(weights or ()), *[1.0] * len(functions)][: len(functions)]
     rewards = [function for function in functions if isinstance(function, Reward)]
     used = [one for reward in rewards for one in find_functions(reward)]

@@ -44,10 +44,6 @@ WHOLE_BATCH = ("num_items_in_batch",)  # values of the whole generation batch, t
 KNOWN_KEYS = {*PROMPT_WIDE, *COMPLETION_WIDE, *BOTH_WIDE, *IMAGES, *IMAGE_COUNTS, *PER_ROW, *WHOLE_BATCH}
 
 
-def count_rows(batch: TensorBatch) -> int:
-    return len(batch["advantages"])
-
-
 def has_entry_per_row(row_or_batch: TensorRow | TensorBatch) -> bool:
     """Return whether one entry holds all images of a row, as in Idefics. TRL looks only at the number of entries."""
     pixels = row_or_batch.get("pixel_values")
@@ -72,7 +68,8 @@ class Facts(NamedTuple):
 
 def read_facts(batch: TensorBatch, limit: float) -> list[Facts]:
     """Return the facts about each row, for which the host waits once."""
-    prompt, width = batch["prompt_ids"].size(1), batch["completion_ids"].size(1)
+    prompt = batch["prompt_ids"].size(1)
+    width = batch["completion_ids"].size(1)
     of_loss = batch["prompt_mask"] * 0, batch["completion_mask"] * batch.get("tool_mask", 1)
     on_device = join_parts(batch, "ids"), join_parts(batch, "mask"), torch.cat(of_loss, 1).long()
     on_host = torch.stack(on_device).tolist()
@@ -102,7 +99,8 @@ def unstack(batch: TensorBatch, keeps_positions: bool = False, limit: float = ma
     if not has_entry_per_row(batch):
         batch = utils.split_pixel_values_by_grid(batch)  # one tensor per row where one has the images of all rows
     batch = {key: value for key, value in batch.items() if value is not None}
-    facts, prompt = read_facts(batch, limit), batch["prompt_ids"].size(1)
+    facts = read_facts(batch, limit)
+    prompt = batch["prompt_ids"].size(1)
     if not keeps_positions:
         batch.setdefault("prompt_width", [prompt] * len(facts))
     images = batch.get("num_images", [0] * len(facts))

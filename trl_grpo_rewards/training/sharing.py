@@ -41,7 +41,8 @@ def find_sharing(model: Any, accelerator: Accelerator, pad_to_multiple_of: int |
 
 def find_obstacle(model: Any, base: Any, config: Any) -> str:
     """Return why a model cannot share tokens, or nothing."""
-    implementation, has_tower = config._attn_implementation, hasattr(base.config, "vision_config")
+    implementation = config._attn_implementation
+    has_tower = hasattr(base.config, "vision_config")
     kinds = getattr(config, "layer_types", None) or ()
     adapters = getattr(model, "peft_config", {}).values()
     if not has_fused_head():

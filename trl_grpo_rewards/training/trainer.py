@@ -135,7 +135,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         check_trl(FilteredGRPOTrainer, GRPOTrainer)
         if args.process_index == 0:
             warn_of_newer_trl()
-        given = len(reward_funcs) if isinstance(reward_funcs, list) else int(reward_funcs is not None)
+        given = len(reward_funcs)
         self._recorder = Recorder(args)
         kwargs["callbacks"] = [self._recorder, *(kwargs.get("callbacks") or [])]
         kwargs |= {"train_dataset": train_dataset, "eval_dataset": eval_dataset}
@@ -166,7 +166,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
 
     def _describe(self, weights: Sequence[float] | None, given: int) -> None:
         """Find the outcome, set up what watches it, and describe the run. TRL appends to the `given` rewards."""
-        args, names = self.args, self.reward_func_names
+        args = self.args
+        names = self.reward_func_names
         rounded = self.reward_weights.tolist()  # to float32, unlike `weights`
         outcome = find_outcome(args.outcome_reward, names, self.reward_funcs, given, rounded)
         self._rule = build_rule(args, names[outcome])
@@ -175,7 +176,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
         is_known = args.outcome_reward or outcome >= given or is_outcome(self.reward_funcs[outcome])
         self._best_metric = f"eval_rewards/{names[outcome]}/mean" if is_known else "eval_reward"
         self.run = describe_run(self, weights)
-        self._recorder.run, self._recorder.rewards = self.run, self.reward_funcs
+        self._recorder.run = self.run
+        self._recorder.rewards = self.reward_funcs
 
     def _resolve(self, changes: dict[str, str]) -> None:
         """Decide what happens to dead groups and whether rows are packed."""
@@ -229,17 +231,20 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self._sampler = super()._get_train_sampler(dataset)
         return self._sampler
 
-    def _generate_and_score(self, generate: Callable[[list], tuple], prompts: list) -> tuple:
+    def _generate_and_score(
+        self, generate: Callable[[list], tuple], calculate: Callable[..., Tensor], prompts: list
+    ) -> tuple:
         """Return what TRL generates, and score it at once: TRL asks for rewards only after the passes without gradient."""
         sampling = self._sampling
-        rows, sampling.generation = sampling.rows, None
+        rows = sampling.rows
+        sampling.generation = None
         start = time.perf_counter()
         generated = generate(prompts)
         sampled = time.perf_counter()
         prompt_ids, ids, mask, contents, *_ = generated
         add_columns(rows, next(part for part in generated if isinstance(part, dict)))
         self.log_multimodal = self.args.log_multimodal and agree_on_images(rows, generated[6])
-        groups = self._score(prompts, contents, ids)
+        groups = self._score(calculate, prompts, contents, ids)
         self._log_groups(seconds_generation=sampled - start, seconds_scoring=time.perf_counter() - sampled)
         if self._plan.packs:
             plain = super()._get_per_token_logps_and_entropies
@@ -249,14 +254,17 @@ class FilteredGRPOTrainer(GRPOTrainer):
         sampling.generation = Generation(completions, groups, self.accelerator.process_index)
         return generated
 
-    def _score(self, prompts: list, contents: list, ids: list[list[int]]) -> ScoredGroups:
+    def _score(
+        self, calculate: Callable[..., Tensor], prompts: list, contents: list, ids: list[list[int]]
+    ) -> ScoredGroups:
         """Return the groups of all ranks, scored by the method of TRL or of a subclass."""
         size = self.num_generations if self.model.training else self.num_generations_eval
-        known, given = GROUP_SIZE.set(size), self.reward_funcs
+        known = GROUP_SIZE.set(size)
+        given = self.reward_funcs
         if "rewards" not in self._changes:  # an own method may compare functions, or pass arguments by position
             self.reward_funcs = check_functions(given, self.reward_func_names)
         try:
-            rewards = self._calculate_rewards(self._sampling.rows, prompts, contents, ids)
+            rewards = calculate(self._sampling.rows, prompts, contents, ids)
         finally:
             GROUP_SIZE.reset(known)
             self.reward_funcs = given
@@ -270,25 +278,23 @@ class FilteredGRPOTrainer(GRPOTrainer):
         weights = self.reward_weights.cpu()  # all that is said of groups needs no other copy from a GPU
         return build_groups(rewards.cpu(), keys.cpu(), size, self.reward_func_names, weights, self._rule)
 
-    def _recall_rewards(self, calculate: Callable[..., Tensor], *args: Any, **kwargs: Any) -> Tensor:
-        """Return the rewards of completions that may be scored already."""
-        known = self._sampling.generation
-        return (
-            calculate(*args, **kwargs)
-            if known is None
-            else known.groups.rewards.flatten(0, 1).to(self.accelerator.device)
-        )
+    def _recall_rewards(self, *args: Any, **kwargs: Any) -> Tensor:
+        """Return the rewards of the completions, which are scored already."""
+        known: Any = self._sampling.generation
+        return known.groups.rewards.flatten(0, 1).to(self.accelerator.device)
 
     def _get_per_token_logps_and_entropies(self, model: nn.Module, *args: Any, **kwargs: Any) -> Logps:
         plain = super()._get_per_token_logps_and_entropies
         batch = dict(zip(LOGPS_ARGUMENTS, args, strict=False)) | kwargs
-        count, others = len(batch["input_ids"]), args[len(LOGPS_ARGUMENTS) :]
+        count = len(batch["input_ids"])
+        others = args[len(LOGPS_ARGUMENTS) :]
         packed = model.packed if isinstance(model, Positioned) else None
         if packed is not None and packed.shape == (count, batch["logits_to_keep"]):
             return score_packed(plain, model.func, packed, batch.get("compute_entropy", False))
         if torch.is_grad_enabled() or not self._plan.packs or any(others) or kwargs.get("compute_aux_loss"):
             return score_padded(plain, model, batch["logits_to_keep"], *args, **kwargs)
-        rows, generation = [*range(count)], self._sampling.generation
+        rows = [*range(count)]
+        generation = self._sampling.generation
         if generation is not None and self._removes_dead_rows and "advantages" not in self._changes:
             rows = generation.live.nonzero().flatten().tolist()
         packer = self._packer if self.model.training else replace(self._packer)  # which counts nothing
@@ -298,10 +304,9 @@ class FilteredGRPOTrainer(GRPOTrainer):
         mark_text(inputs)
         self._sampling = Sampling(inputs)
         self._pending_extra_logs.clear()  # an error may have left some
-        generate = partial(self._generate_and_score, self._generate)
-        recall = partial(self._recall_rewards, self._calculate_rewards)
+        generate = partial(self._generate_and_score, self._generate, self._calculate_rewards)
         aligned = align_columns(self._logs, len(inputs) * self.accelerator.num_processes)
-        with aligned, replace_members(self, _generate=generate, _calculate_rewards=recall):
+        with aligned, replace_members(self, _generate=generate, _calculate_rewards=self._recall_rewards):
             output = super()._generate_and_score_completions(inputs)
         if self._removes_dead_rows and self._sampling.generation is not None:
             clear_dead_rows(output, self._sampling.generation, self._logs["advantages"])
@@ -388,9 +393,11 @@ class FilteredGRPOTrainer(GRPOTrainer):
         if "weights" not in inputs:
             return super().compute_loss(model, inputs, *args, **kwargs)
         if "position_ids" in inputs:
-            told = Positioned(model, position_ids=inputs["position_ids"])
-            model, told.packed = told, inputs.get("packed")  # type: ignore[assignment]
-        scale, weights = inputs.get("loss_scale", 1.0), inputs["weights"]
+            positioned: Any = Positioned(model, position_ids=inputs["position_ids"])
+            positioned.packed = inputs.get("packed")
+            model = positioned
+        scale = inputs.get("loss_scale", 1.0)
+        weights = inputs["weights"]
         means = self._means.weigh(self._metrics["train"], weights)
         with means, pad_gathered(self.accelerator, weights.most_rows, scale):
             return super().compute_loss(model, inputs, *args, **kwargs) * scale

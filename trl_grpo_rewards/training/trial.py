@@ -69,8 +69,10 @@ def compare(
     completions: list[list[int]],
 ) -> str:
     """Return what differs if rows share tokens, or nothing."""
-    size, columns = packer.args.per_device_train_batch_size, max(1, *map(len, completions))
-    was_training, weight = model.training, next(model.parameters())
+    size = packer.args.per_device_train_batch_size
+    columns = max(1, *map(len, completions))
+    was_training = model.training
+    weight = next(model.parameters())
     model.eval()
     try:
         parts = [

@@ -113,7 +113,8 @@ def list_parameters(method: Callable[..., Any]) -> list[str]:
 
 def find_changes(trainer: object, own: type, owner: type) -> dict[str, str]:
     """Return the parts of the training that neither class decides, and the method of another class or object that does."""
-    classes, changes = type(trainer).__mro__, dict[str, str]()
+    classes = type(trainer).__mro__
+    changes = dict[str, str]()
     for place in (trainer, *classes[: classes.index(owner) + 1]):
         for name, method in vars(place).items():
             if name in PARTS and getattr(method, "__module__", None) not in (own.__module__, owner.__module__):

@@ -20,6 +20,7 @@ from ..faults import (
     show_rows,
 )
 from ..function_rewards import RewardFactory, describe_uncalled, find_functions
+from ..registry import find_wrapped, takes_solution
 from ..scores import check_results
 from .checkpoints import check_metric
 from .config import FilteredGRPOConfig
@@ -30,8 +31,8 @@ logger = logging.getLogger(__name__)
 SAMPLED_ROWS = 64  # whose solutions are read before the model loads, which takes about 0.01 s
 
 
-def unpack_rewards(reward_funcs: Any, args: FilteredGRPOConfig) -> tuple[Any, list[float] | None]:
-    """Return `reward_funcs` as TRL takes it, and the weights of a [`Reward`]."""
+def unpack_rewards(reward_funcs: Any, args: FilteredGRPOConfig) -> tuple[list[Any], list[float] | None]:
+    """Return a new list of the rewards, to which TRL appends those of environments, and the weights of a [`Reward`]."""
     if isinstance(reward_funcs, Reward):
         if args.reward_weights is not None:
             raise ValueError(
@@ -45,13 +46,15 @@ def unpack_rewards(reward_funcs: Any, args: FilteredGRPOConfig) -> tuple[Any, li
             f"Write parse({reward_funcs!r})."
         )
     warn_of_missing_weights(reward_funcs, args)
-    # a copy of a list, since TRL appends the rewards of environments to it
-    return [*reward_funcs] if isinstance(reward_funcs, (list, tuple)) else reward_funcs, None
+    if reward_funcs is None:
+        return [], None
+    functions = reward_funcs if isinstance(reward_funcs, (list, tuple)) else [reward_funcs]
+    return [find_wrapped(one)() if takes_solution(one) else one for one in functions], None
 
 
 def check_arguments(
     args: FilteredGRPOConfig,
-    reward_funcs: Any,
+    reward_funcs: list[Any],
     train_dataset: Any,
     eval_dataset: Any,
     environment_factory: Any = None,
@@ -94,17 +97,16 @@ def check_rows(rows: Any, rewards: list[Reward], has_world: bool, is_complete: b
         raise fault
 
 
-def list_rewards(reward_funcs: Any) -> list[Reward]:
-    return [one for one in reward_funcs if isinstance(one, Reward)] if isinstance(reward_funcs, list) else []
+def list_rewards(reward_funcs: list[Any]) -> list[Reward]:
+    return [function for function in reward_funcs if isinstance(function, Reward)]
 
 
-def check_rewards(reward_funcs: Any) -> None:
-    reward_funcs = reward_funcs if isinstance(reward_funcs, list) else [reward_funcs]
+def check_rewards(reward_funcs: list[Any]) -> None:
     for function in reward_funcs:
         if isinstance(function, RewardFactory):
             raise TypeError(f"reward_funcs contains {describe_uncalled(function)}")
-        is_unfit = inspect.isroutine(function) and not isinstance(function, Reward) and not takes_groups(function)
-        if isinstance(function, type) or is_unfit:
+        is_known = isinstance(function, (Reward, nn.Module)) or not callable(function)
+        if isinstance(function, type) or not (is_known or takes_groups(function)):
             raise TypeError(f"reward_funcs contains {describe_plain(function)}")
     named = [one for one in reward_funcs if callable(one) and not isinstance(one, nn.Module)]  # TRL names models
     check_names([*map(utils.get_callable_name, named)])
@@ -129,9 +131,9 @@ def takes_groups(function: Callable) -> bool:
     )
 
 
-def warn_of_judges(reward_funcs: Any, unscored: str, weights: Sequence[float] | None = None) -> None:
-    functions = reward_funcs if isinstance(reward_funcs, list) else []
-    trained = [one for one, weight in zip(functions, weights or [1.0] * len(functions), strict=False) if weight]
+def warn_of_judges(reward_funcs: list[Any], unscored: str, weights: Sequence[float] | None = None) -> None:
+    weights = weights or [1.0] * len(reward_funcs)
+    trained = [function for function, weight in zip(reward_funcs, weights, strict=False) if weight]
     if unscored == "term" and len(trained) > 1 and any(one.asks for one in list_rewards(trained)):
         logger.warning(
             "The rewards contain a judge and other rewards. If the judge gives no verdict, its term counts as 0, as in "
@@ -139,7 +141,7 @@ def warn_of_judges(reward_funcs: Any, unscored: str, weights: Sequence[float] | 
         )
 
 
-def warn_of_unreadable_values(reward_funcs: Any, dataset: Any) -> None:
+def warn_of_unreadable_values(reward_funcs: list[Any], dataset: Any) -> None:
     columns = getattr(dataset, "column_names", None)
     if not isinstance(columns, list) or not hasattr(dataset, "__len__"):  # a stream is read in training
         return
@@ -175,13 +177,12 @@ def find_outcome(
 
 
 def check_named_options(
-    args: FilteredGRPOConfig, reward_funcs: Any, eval_dataset: Any, environment_factory: Any = None
+    args: FilteredGRPOConfig, reward_funcs: list[Any], eval_dataset: Any, environment_factory: Any = None
 ) -> None:
-    functions = reward_funcs if isinstance(reward_funcs, list) else [reward_funcs]
-    names = [getattr(function, "__name__", "") for function in functions]
+    names = [getattr(function, "__name__", "") for function in reward_funcs]
     names = names if environment_factory is None and all(names) else []  # environments and models are named later
     if names:
-        find_outcome(args.outcome_reward, names, functions)
+        find_outcome(args.outcome_reward, names, reward_funcs)
     check_metric(args, reward_funcs, names, eval_dataset)
 
 

@@ -153,7 +153,8 @@ class RealSet(NamedTuple):
     contains: Callable[[Any], bool]
 
 
-EVERYTHING, NOTHING = RealSet([], lambda number: True), RealSet([], lambda number: False)
+EVERYTHING = RealSet([], lambda number: True)
+NOTHING = RealSet([], lambda number: False)
 FROM_ZERO = RealSet([CONTEXT.mpf(0)], lambda number: number >= 0)
 COMPARE = {"<": lt, ">": gt, "\\le": lt, "\\ge": gt, "\\ne": ne, "=": eq}
 
