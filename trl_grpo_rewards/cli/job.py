@@ -32,7 +32,7 @@ from ..function_rewards import find_functions
 from ..training.config import FilteredGRPOConfig, make_plan
 from ..training.validation import check_named_options, unpack_rewards
 from .console import OWN, CommandParser, build_rewards, count
-from .job_files import BUNDLED, check_first_row, check_rows, describe_broken_files, find_separator, name_format
+from .job_files import BUNDLED, check_csv_rows, check_first_row, describe_broken_files, find_separator, name_format
 
 
 DEPENDENCIES = r"(accelerate|datasets|peft|torch|transformers|trl)\b"  # their deprecations are not for users
@@ -325,7 +325,7 @@ def inspect_files(kind: str, files: Sequence[str]) -> dict[str, Any]:
         return {}
     options = find_separator(plain[0])
     with contextlib.suppress(UnicodeDecodeError):  # which is said later
-        check_rows(plain[0], count=2)  # pandas would take the first column as an index
+        check_csv_rows(plain[0], count=2)  # pandas would take the first column as an index
     return options
 
 
