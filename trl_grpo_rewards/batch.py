@@ -36,11 +36,9 @@ class Kind:
         return {"prompt", "prompts", "completion", "completions"}.difference(self.own)
 
 
-PROMPT, COMPLETION, MESSAGES = (
-    ("prompts", prompt_text),
-    ("completions", completion_text),
-    ("completions", completion_messages),
-)
+PROMPT = ("prompts", prompt_text)
+COMPLETION = ("completions", completion_text)
+MESSAGES = ("completions", completion_messages)
 
 KINDS = {  # the kinds of functions that get data. Those of a batch get columns as TRL passes them.
     "completion": Kind(
@@ -99,12 +97,7 @@ class Batch:
         size = len(arguments["completions"])
         columns = {name: value for name, value in arguments.items() if name not in HOOKS and value is not None}
         for name, values in columns.items():
-            is_column = hasattr(values, "__len__") and not isinstance(values, (str, Mapping))
-            if not is_column or len(values) != size:
-                found = f"{len(values)} values" if is_column else f"a {type(values).__name__}"
-                raise ValueError(
-                    f"A call with {size} completions has {found} in '{name}'. Pass a list with one entry per completion."
-                )
+            check_values(name, values, size)
         hooks = {name: arguments[name] for name in HOOKS if arguments.get(name) is not None}
         return cls.build(columns, hooks)
 
@@ -124,9 +117,12 @@ class Batch:
 
     def select(self, rows: Sequence[int]) -> "Batch":
         """Return the batch of these rows only. Scores are kept unless they depend on the other rows."""
-        kept = {one: scores for one, scores in self.scored.items() if isinstance(scores, list) and not one.is_grouped}
+        columns = {name: take(values, rows) for name, values in self.columns.items()}
+        scored = {}
+        for reward, scores in self.scored.items():
+            if isinstance(scores, list) and not reward.is_grouped:
+                scored[reward] = take(scores, rows)
         groups = self.groups and take(self.groups, rows)
-        columns, scored = ({one: take(values, rows) for one, values in part.items()} for part in (self.columns, kept))
         return replace(self, columns=columns, rows=take(self.rows, rows), groups=groups, scored=scored)
 
     def rename_columns(self, sources: Mapping[str, str]) -> "Batch":
@@ -140,24 +136,28 @@ class Batch:
 
     def find_groups(self) -> "Batch":
         """Return the batch with its groups. Otherwise, consecutive rows with equal prompt and columns are a group."""
-        shared = {name: values for name, values in self.columns.items() if name not in ROW_COLUMNS}
-        changed = {
-            row: [name for name, values in shared.items() if not is_same_value(values[row], values[row - 1])]
-            for row in range(1, self.size)
-        }
+        changed = self._find_changes()
         starts: Sequence[int]
         if size := GROUP_SIZE.get():
             starts = range(0, self.size, size)
-            varied = [name for row, names in changed.items() if row % size for name in names if name != "prompts"]
+            varied = find_varied(changed, size)
         else:
             starts = find_starts(changed, self.size)
-            varied = find_varied(changed, self.size) if "prompts" in shared else []
+            varied = find_varied_alone(changed, self.size) if "prompts" in self.columns else []
         for name in varied:
             raise ValueError(
                 f"A grouped reward needs columns that are equal for all completions of a prompt. The column '{name}' differs "
                 f"between completions of one prompt. Remove that column."
             )
         return replace(self, groups=[bisect_right(starts, row) - 1 for row in range(self.size)])
+
+    def _find_changes(self) -> dict[int, list[str]]:
+        """Return the columns of a group whose value differs from that of the row before, by row."""
+        shared = {name: values for name, values in self.columns.items() if name not in ROW_COLUMNS}
+        changed = {}
+        for row in range(1, self.size):
+            changed[row] = [name for name, values in shared.items() if not is_same_value(values[row], values[row - 1])]
+        return changed
 
     def split(self, kind: str) -> list[Sequence[int]]:
         if kind != "group":
@@ -173,10 +173,11 @@ class Batch:
         """Return what each call gets for each parameter. A function can log even if the trainer passed no hooks."""
         data: dict[str, Sequence[Any]] = {}
         hooks = {**self.hooks, "log_metric": self.log_metric}
+        readers = {} if is_raw else kind.readers
+        log = self.log_value if kind.is_single else self.log_extra
         for name in names:
-            column, read = kind.readers.get(name, (name, None)) if not is_raw else (name, None)
+            column, read = readers.get(name, (name, None))
             if name == "log_extra":
-                log = self.log_value if kind.is_single else self.log_extra
                 data[name] = [functools.partial(log, rows=rows) for rows in calls]
             elif name in hooks:
                 data[name] = [hooks[name]] * len(calls)
@@ -212,9 +213,25 @@ def find_starts(changed: Mapping[int, list[str]], size: int) -> list[int]:
 
 
 def find_varied(changed: Mapping[int, list[str]], size: int) -> list[str]:
+    """Return columns that change within groups of a known size. Prompts may: a trainer can repeat them."""
+    return [name for row, names in changed.items() if row % size for name in names if name != "prompts"]
+
+
+def find_varied_alone(changed: Mapping[int, list[str]], size: int) -> list[str]:
     """Return columns that change next to a run of a single row, where the prompt stays the same."""
     single = [place for run in list_runs(changed, size) if run[1] - run[0] == 1 for place in run]
     return [changed[place][0] for place in single if "prompts" not in changed.get(place, ["prompts"])]
+
+
+def check_values(name: str, values: Any, size: int) -> None:
+    """Raise an error if what was passed as a column is not a list with a value of each completion."""
+    is_column = hasattr(values, "__len__") and not isinstance(values, (str, Mapping))
+    if is_column and len(values) == size:
+        return
+    found = f"{len(values)} values" if is_column else f"a {type(values).__name__}"
+    raise ValueError(
+        f"A call with {size} completions has {found} in '{name}'. Pass a list with one entry per completion."
+    )
 
 
 def take(values: Sequence[Any], rows: Sequence[int]) -> Sequence[Any]:

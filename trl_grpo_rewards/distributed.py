@@ -3,7 +3,8 @@
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -11,7 +12,9 @@ from .batch import Batch, scatter
 from .scores import Score
 
 
-Share: TypeAlias = tuple[Sequence[int], list[Score], dict[str, list[Any]]]  # rows of a rank, scores, logged columns
+RankShare: TypeAlias = tuple[
+    Sequence[int], list[Score], dict[str, list[Any]]
+]  # rows of a rank, scores, logged columns
 
 
 def gather_and_score_groups(
@@ -22,22 +25,26 @@ def gather_and_score_groups(
     """Score the rows of this rank in whole groups. `score_alone` scores what no other rank can: environments stay."""
     if "trainer_state" not in batch.hooks or world_size() == 1:
         return score(batch.find_groups())
-    own = {name: list(values) for name, values in batch.columns.items() if name != "environments"}
-    parts = gather_results(lambda: (own, score_alone(batch)))
-    sizes = [len(part["completions"]) for part, _ in parts]
-    columns, scored = ({name: [v for part in parts for v in part[at][name]] for name in parts[0][at]} for at in (0, 1))
+    own_columns = {name: list(values) for name, values in batch.columns.items() if name != "environments"}
+    parts = gather_results(lambda: (own_columns, score_alone(batch)))
+    columns, scored = map(join_ranks, zip(*parts, strict=True))
     whole = Batch.build(columns, batch.hooks, scored=scored).find_groups()
     rank = rank_index()
-    shares: list[Share] = gather_results(lambda: score_share_of_groups(whole, rank, len(parts), score))
-    first = sum(sizes[:rank])
+    shares: list[RankShare] = gather_results(lambda: score_share_of_groups(whole, rank, len(parts), score))
+    first = sum(len(part["completions"]) for part, _ in parts[:rank])
     own_rows = slice(first, first + batch.size)
-    for column in sorted({column for *_, logged in shares for column in logged}):
-        found = ((rows, logged[column]) for rows, _, logged in shares if column in logged)
-        batch.logged[column] = scatter(whole.size, found)[own_rows]
+    for column in sorted(set().union(*(logged for *_, logged in shares))):
+        values = [(rows, logged[column]) for rows, _, logged in shares if column in logged]
+        batch.logged[column] = scatter(whole.size, values)[own_rows]
     return scatter(whole.size, ((rows, scores) for rows, scores, _ in shares))[own_rows]
 
 
-def score_share_of_groups(whole: Batch, rank: int, ranks: int, score: Callable[[Batch], list[Score]]) -> Share:
+def join_ranks(parts: Sequence[Mapping[Any, list[Any]]]) -> dict[Any, list[Any]]:
+    """Return the lists of all ranks under each name, one after the other."""
+    return {name: [*chain.from_iterable(part[name] for part in parts)] for name in parts[0]}
+
+
+def score_share_of_groups(whole: Batch, rank: int, ranks: int, score: Callable[[Batch], list[Score]]) -> RankShare:
     """Score every `ranks`-th group, so that the ranks' shares differ by at most one group."""
     rows = [row for row, group in enumerate(whole.groups or ()) if group % ranks == rank]
     scores = score(whole.select(rows)) if rows else []
@@ -48,14 +55,15 @@ def gather_results(compute: Callable[[], Any]) -> list[Any]:
     """Return the results of all ranks. If one rank has an error, all ranks raise it, so that none waits."""
     from accelerate.utils import gather_object
 
-    result = own = said = None
+    result = own_error = message = None
     try:
         result = compute()
     except Exception as error:
-        own, said = error, f"{type(error).__name__}: {error} {' '.join(getattr(error, '__notes__', ()))}"
-    gathered = gather_object([(result, said)])
-    if own is not None:
-        raise own
+        own_error = error
+        message = f"{type(error).__name__}: {error} {' '.join(getattr(error, '__notes__', ()))}"
+    gathered = gather_object([(result, message)])
+    if own_error is not None:
+        raise own_error
     for rank, (_, text) in enumerate(gathered):
         if text is not None:
             raise RuntimeError(f"A reward failed on rank {rank}: {text}. The output of that rank has the traceback.")

@@ -2,13 +2,14 @@
 
 import re
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import partial
 from inspect import isfunction, signature
 from itertools import takewhile
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from .batch import HOOKS, ROW_COLUMNS
@@ -21,7 +22,7 @@ CORRECT = "Correct the reward, or let it return None for what it cannot judge."
 TEXT_METHODS = [name for name in dir(str) if name not in dir(list)]  # what only a text has
 
 # Parameters that other trainers and tutorials give what the model wrote, and that TRL knows under another name
-WRITTEN = "answer generated generation output pred prediction reply response result solution_str text".split()
+COMPLETION_NAMES = "answer generated generation output pred prediction reply response result solution_str text".split()
 
 # What to do about errors of functions that got texts and expect messages, or the reverse.
 HINTS: tuple[tuple[type, str, str], ...] = (
@@ -35,19 +36,18 @@ RAISED_IN = "(raised in the reward "  # beginning of the note on an error that a
 @contextmanager
 def named_in_errors(reward: object) -> Iterator[None]:
     """Add a note with the reward to every error that is raised inside."""
-    note = f"{RAISED_IN}{reward})"
     try:
         yield
     except SystemExit as exit:
         error = RuntimeError(
             f"Reward {reward} called sys.exit({exit.code!r}), which would end the run. Raise an error, or return None."
         )
-        error.add_note(note)
+        error.add_note(f"{RAISED_IN}{reward})")
         raise error from exit
     except Exception as error:
-        error.add_note(note)
-        told = str(describe_reward_error(error))
-        error.__notes__ += [hint for *_, hint in HINTS if told.endswith(hint) and hint not in error.__notes__]
+        error.add_note(f"{RAISED_IN}{reward})")
+        text = str(describe_reward_error(error))
+        error.__notes__ += [hint for *_, hint in HINTS if text.endswith(hint) and hint not in error.__notes__]
         raise
 
 
@@ -57,26 +57,39 @@ def describe_reward_error(error: Exception) -> str | None:
     if not raised_in:
         return None
     text = " ".join(str(error).split())
-    frames = [
-        (frame.f_code.co_filename, line, frame.f_locals) for frame, line in traceback.walk_tb(error.__traceback__)
-    ]
-    own = [*takewhile(lambda frame: Path(__file__).parent not in Path(frame[0]).parents, reversed(frames))]
-    if not own:  # the message says what to do
-        return f"{type(error).__name__}: {text}"
-    file, line, _ = next(frame for frame in own if frame[0] == own[-1][0])  # not inside what the reward calls
-    names = own[-1][2]  # the reward's own arguments
-    several = names.get("completions")
-    given = names.get("completion", several[0] if isinstance(several, list) and several else None)
-    remedy = next((hint for kind, pattern, hint in HINTS if isinstance(given, kind) and re.search(pattern, text)), "")
-    remedy = remedy or describe_missing_key(error, names) or CORRECT
-    return (
-        f"Reward {raised_in[0]} raised {type(error).__name__}: {text or 'no message'} ({file}, line {line}). {remedy}"
-    )
+    name = type(error).__name__
+    frames = list_frames(error)
+    if not frames:  # the message says what to do
+        return f"{name}: {text}"
+    function = frames[-1][0]
+    file = function.f_code.co_filename
+    line = next(line for frame, line in frames if frame.f_code.co_filename == file)  # not inside what the reward calls
+    arguments = function.f_locals
+    remedy = find_hint(text, arguments) or describe_missing_key(error, arguments) or CORRECT
+    return f"Reward {raised_in[0]} raised {name}: {text or 'no message'} ({file}, line {line}). {remedy}"
 
 
-def describe_missing_key(error: Exception, names: Mapping[str, Any]) -> str | None:
+def list_frames(error: Exception) -> list[tuple[FrameType, int]]:
+    """Return the frames outside this package in which an error was raised, with their lines. The function is the last one."""
+    frames = [*traceback.walk_tb(error.__traceback__)]
+    package = Path(__file__).parent
+    return [*takewhile(lambda pair: package not in Path(pair[0].f_code.co_filename).parents, reversed(frames))]
+
+
+def find_hint(text: str, arguments: Mapping[str, Any]) -> str | None:
+    """Return what to do if an error is usual for a function that got a completion of the other of TRL's formats."""
+    completions = arguments.get("completions")
+    first = completions[0] if isinstance(completions, list) and completions else None
+    completion = arguments.get("completion", first)
+    for kind, pattern, hint in HINTS:
+        if isinstance(completion, kind) and re.search(pattern, text):
+            return hint
+    return None
+
+
+def describe_missing_key(error: Exception, arguments: Mapping[str, Any]) -> str | None:
     """Return which columns there are, if a function looked for another one among its keyword arguments."""
-    rest = next((one for one in names.values() if isinstance(one, dict) and "completion_ids" in one), None)
+    rest = next((one for one in arguments.values() if isinstance(one, dict) and "completion_ids" in one), None)
     missing = error.args[0] if isinstance(error, KeyError) and error.args else None
     if rest is None or not isinstance(missing, str) or missing in rest:
         return None
@@ -110,22 +123,27 @@ def describe_renames(function: Callable[..., Any]) -> str:
         parameters = [*signature(function).parameters.values()]
     except ValueError:  # some builtin functions have none
         parameters = []
-    needed = [one.name for one in parameters if one.default is one.empty and one.kind == one.POSITIONAL_OR_KEYWORD]
-    known = {"prompt", "prompts", "completion", "completions", "messages"}
-    is_written = known.isdisjoint({*needed} - {"prompt", "prompts"})
-    written = [name for name in WRITTEN if name in needed] if is_written else []
-    rename = f" rename '{written[0]}' to 'completion'," if written else ""
+    needed = [p.name for p in parameters if p.default is p.empty and p.kind == p.POSITIONAL_OR_KEYWORD]
+    completion = find_completion_parameter(needed)
+    rename = "" if completion is None else f" rename '{completion}' to 'completion',"
     if isfunction(function):
         call = f"{name_callable(function)}("
         made = f"Put @reward above it,{rename} and call it: {call})."
     else:
         call = "reward(...)("
         made = f"Make a reward of it:{rename}{' and write' if rename else ''} {call})."
-    columns = [parameter for parameter in needed if parameter not in known and parameter not in written[:1]]
-    if not written or not columns:
+    columns = [name for name in needed if name not in ("prompt", "prompts", completion)]
+    if completion is None or not columns:
         return made
     other = f"{call}{columns[-1]}={SOLUTION_COLUMNS[0]!r})"
     return f"{made} It reads {' and '.join(map(repr, columns))} of the dataset; {other} reads another column."
+
+
+def find_completion_parameter(names: Sequence[str]) -> str | None:
+    """Return the parameter that may get the completion, if none has the name under which TRL passes it."""
+    if not {"completion", "completions", "messages"}.isdisjoint(names):
+        return None
+    return next((name for name in COMPLETION_NAMES if name in names), None)
 
 
 class MissingColumn(ValueError):
@@ -136,7 +154,9 @@ class MissingColumn(ValueError):
     ) -> None:
         available = sorted(available)
         super().__init__(reward, column, available, call, remedy)
-        self.column, self.call, self.remedy = column, call, remedy
+        self.column = column
+        self.call = call
+        self.remedy = remedy
         self.problem = (
             f"Reward '{reward}' needs the column '{column}'; found {', '.join(map(repr, available)) or 'no columns'}."
         )
@@ -152,10 +172,10 @@ class MissingColumn(ValueError):
     def __str__(self) -> str:
         if self.remedy or self.similar:
             return f"{self.problem} {self.remedy or self.suggest(repr(self.similar[0]), self.call)}"
-        other = (
-            f", or name another one: {self.suggest('...', self.call).removeprefix('Name it: ')}" if self.call else "."
-        )
-        return f"{self.problem} Add it to the dataset{other}"
+        if not self.call:
+            return f"{self.problem} Add it to the dataset."
+        other = self.suggest("...", self.call).removeprefix("Name it: ")
+        return f"{self.problem} Add it to the dataset, or name another one: {other}"
 
 
 class CheckpointMismatch(ValueError):

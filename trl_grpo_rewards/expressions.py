@@ -339,13 +339,14 @@ def add(terms: tuple[tuple[float, Reward], ...]) -> Reward:
 
 def multiply(*rewards: Reward) -> Reward:
     """Return the product of the rewards. The weight of a single term becomes a weight of the product."""
-    weight, factors = 1.0, list[Reward]()
+    product_weight = 1.0
+    factors: list[Reward] = []
     for reward in rewards:
         if len(reward.terms) == 1:
-            ((own, reward),) = reward.terms
-            weight *= own
+            ((weight, reward),) = reward.terms
+            product_weight *= weight
         factors += reward.factors if isinstance(reward, Product) else [reward]
-    return weight * Product(tuple(factors))
+    return product_weight * Product(tuple(factors))
 
 
 def combine(operation: Callable[..., Reward], *operands: Any) -> Reward:

@@ -6,7 +6,7 @@ which knows its own options, says how to correct it there. A doubt is a sentence
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, get_args, get_origin
 
@@ -25,7 +25,7 @@ LARGEST_CELL = 1_000_000  # largest number of characters of a prompt or a soluti
 PLACE = "0123456789"  # the content of a message with which a chat template is tried
 REMOVE = "Remove such rows: dataset.filter(...), or name the column that contains the prompts."
 
-REMEDIES = {  # what to do with a value of this type in place of a dataset
+CONVERSIONS = {  # what to do with a value of this type in place of a dataset
     "DataFrame": "Convert it: Dataset.from_pandas(frame).",
     "list": "Convert it: Dataset.from_list(rows).",
     "dict": "Convert its columns: Dataset.from_dict(columns).",
@@ -59,7 +59,7 @@ class TransformedRows:
 def describe_no_dataset(value: Any) -> str:
     kind = type(value).__name__
     load = "Load the file: load_dataset('json', data_files=..., split='train')."
-    return f"The dataset must be a datasets.Dataset, but is a {kind}. {REMEDIES.get(kind, load)}"
+    return f"The dataset must be a datasets.Dataset, but is a {kind}. {CONVERSIONS.get(kind, load)}"
 
 
 def show_rows(dataset: Any) -> Any:
@@ -88,16 +88,14 @@ def shorten_repr(value: Any) -> str:
 # --- faults -----------------------------------------------------------------------------------------------------------
 def find_faults(dataset: Any, rewards: Reward, args: Any = None, solution: str | None = None) -> list[ValueError]:
     """Return the faults of a job. Those of columns, and then texts that are far too long, would cause all others."""
-    columns = ["prompt", *([solution] if solution else [])]
-    return (
-        [*find_column_faults(dataset, rewards.functions)]
-        or [*find_large_cells(dataset, *columns)]
-        or [
-            *find_function_faults(dataset, rewards.functions, args),
-            *find_prompt_faults(dataset),
-            *(find_size_faults(dataset, args) if args is not None else ()),
-        ]
-    )
+    functions = rewards.functions
+    if faults := [*find_column_faults(dataset, functions)]:
+        return faults
+    columns = ["prompt", solution] if solution else ["prompt"]
+    if faults := [*find_large_cells(dataset, *columns)]:
+        return faults
+    sizes = find_size_faults(dataset, args) if args is not None else ()
+    return [*find_function_faults(dataset, functions, args), *find_prompt_faults(dataset), *sizes]
 
 
 def find_column_faults(
@@ -108,21 +106,36 @@ def find_column_faults(
         yield ValueError("The dataset must have at least one row; it is empty. Check how it was loaded or filtered.")
     if not (columns := getattr(dataset, "column_names", None)):  # a stream may not know them
         return
-    taken = [name for name in columns if name in PASSED]
-    for name in taken:
-        yield ValueError(
-            f"A column must not have a name that TRL passes to rewards itself, but the dataset has the column '{name}'. "
-            f"Rename it: dataset.rename_column('{name}', 'my_{name}')."
-        )
-    if taken:
+    if taken := [name for name in columns if name in PASSED]:
+        yield from map(describe_taken_name, taken)
         return
+    if "prompt" not in columns:
+        yield from find_missing_prompts(columns, needs_prompts)
+    if is_complete:
+        yield from find_missing_columns(columns, functions)
+
+
+def describe_taken_name(name: str) -> ValueError:
+    return ValueError(
+        f"A column must not have a name that TRL passes to rewards itself, but the dataset has the column '{name}'. "
+        f"Rename it: dataset.rename_column('{name}', 'my_{name}')."
+    )
+
+
+def find_missing_prompts(columns: Iterable[str], are_needed: bool | None) -> Iterator[ValueError]:
+    """Yield the fault of a dataset without the column of prompts. By default, it is one if another column may have them."""
     usual = [name for name in PROMPT_COLUMNS if name in columns]
-    if "prompt" not in columns and (needs_prompts or (needs_prompts is None and usual)):
+    if are_needed or (are_needed is None and usual):
+        old = repr(usual[0]) if usual else "..."
         yield ValueError(
             f"The trainer needs the column 'prompt'; the dataset has {', '.join(map(repr, sorted(columns)))}. Rename the "
-            f"column that contains the prompts: dataset.rename_column({repr(usual[0]) if usual else '...'}, 'prompt')."
+            f"column that contains the prompts: dataset.rename_column({old}, 'prompt')."
         )
-    for function in functions if is_complete else ():
+
+
+def find_missing_columns(columns: Sequence[str], functions: Iterable[FunctionReward]) -> Iterator[ValueError]:
+    """Yield a fault for each column that a function needs, or reads by an option, and that is missing."""
+    for function in functions:
         needed = function.own_columns.union({*function.readers} - {*function.column_of.values()})
         for column in sorted(needed.difference(columns)):
             yield function.describe_missing(column, columns)
@@ -132,10 +145,12 @@ def find_large_cells(dataset: Any, *columns: str) -> Iterator[ValueError]:
     """Yield a fault for each of the columns with a text that is far too long. To read it would seem to never end."""
     for column in dict.fromkeys(name for name in columns if name in dataset.column_names):
         sizes = [len(str(value)) for value in iterate_column(dataset, column)]
-        if (largest := max(sizes, default=0)) > LARGEST_CELL:
+        largest = max(sizes, default=0)
+        if largest > LARGEST_CELL:
+            row = sizes.index(largest) + 1
             yield ValueError(
-                f"A prompt or a solution must have at most {LARGEST_CELL:,} characters, but row {sizes.index(largest) + 1:,} "
-                f"of the column '{column}' has {largest:,}. Correct how the dataset was made, or remove such rows."
+                f"A prompt or a solution must have at most {LARGEST_CELL:,} characters, but row {row:,} of the column "
+                f"'{column}' has {largest:,}. Correct how the dataset was made, or remove such rows."
             )
 
 
@@ -143,24 +158,33 @@ def find_function_faults(dataset: Any, functions: Iterable[FunctionReward], args
     """Yield faults of values that do not fit the annotation of a parameter, and of lengths that no completion can reach."""
     longest = getattr(args, "max_completion_length", None) or math.inf
     for function in functions:
-        annotations = {function.column_of.get(one.name): one.annotation for one in function.factory.data}
-        for column in sorted(function.own_columns):
-            annotation = annotations.get(column, Any)
-            if function.factory.kind == "batch":
-                annotation = get_args(annotation)[0] if get_origin(annotation) is list else Any
-            value = next((value for value in dataset[column][:100] if value is not None), None)
-            if value is not None and not has_type(value, annotation):
-                yield ValueError(
-                    f"Reward '{function.name}' reads the column '{column}' as {format_annotation(annotation)}, but the "
-                    f"dataset contains {get_column_type(dataset, column)}, such as {value!r}. Convert the column with "
-                    f"dataset.map(...), or change the annotation in the reward function."
-                )
-        for name, tokens in (function.ask_trait("lengths") or {}).items():
-            if tokens > longest:
-                yield ValueError(
-                    f"Reward '{function.name}' has {name}={tokens}, but completions end at max_completion_length={longest}. "
-                    f"Set {name} to at most {longest}, or max_completion_length to {tokens}."
-                )
+        yield from find_type_faults(dataset, function)
+        yield from find_length_faults(function, longest)
+
+
+def find_type_faults(dataset: Any, function: FunctionReward) -> Iterator[ValueError]:
+    annotations = {function.column_of.get(one.name): one.annotation for one in function.factory.data}
+    for column in sorted(function.own_columns):
+        annotation = annotations.get(column, Any)
+        if function.factory.kind == "batch":
+            annotation = get_args(annotation)[0] if get_origin(annotation) is list else Any
+        value = next((value for value in dataset[column][:100] if value is not None), None)
+        if value is not None and not has_type(value, annotation):
+            yield ValueError(
+                f"Reward '{function.name}' reads the column '{column}' as {format_annotation(annotation)}, but the "
+                f"dataset contains {get_column_type(dataset, column)}, such as {value!r}. Convert the column with "
+                f"dataset.map(...), or change the annotation in the reward function."
+            )
+
+
+def find_length_faults(function: FunctionReward, longest: float) -> Iterator[ValueError]:
+    """Yield a fault for each length in tokens that is above that of the longest completion."""
+    for name, tokens in (function.ask_trait("lengths") or {}).items():
+        if tokens > longest:
+            yield ValueError(
+                f"Reward '{function.name}' has {name}={tokens}, but completions end at max_completion_length={longest}. "
+                f"Set {name} to at most {longest}, or max_completion_length to {tokens}."
+            )
 
 
 def get_column_type(dataset: Any, column: str) -> str:
@@ -174,8 +198,9 @@ def find_prompt_faults(dataset: Any, column: str = "prompt") -> Iterator[ValueEr
         return
     has_images = not {"image", "images"}.isdisjoint(dataset.column_names)
     problems = [describe_bad_prompt(prompt, has_images) for prompt in iterate_column(dataset, column)]
-    for problem, count in Counter(one for one in problems if one).most_common(1):
-        row, (expected, found, remedy) = problems.index(problem), problem
+    for problem, count in Counter(filter(None, problems)).most_common(1):
+        expected, found, remedy = problem
+        row = problems.index(problem)
         yield ValueError(
             f"{expected}, but {count:,} of {len(problems):,} rows of the column '{column}' {found}, such as row {row + 1:,}: "
             f"{shorten_repr(dataset[row][column])}. {remedy.replace('COLUMN', repr(column))}"
@@ -188,14 +213,18 @@ def describe_bad_prompt(prompt: Any, has_images: bool = False) -> tuple[str, str
     if not isinstance(messages, list):
         kind = "nothing" if prompt is None else f"a value of the type {type(prompt).__name__}"
         return "A prompt must be a text or a list of messages", f"contain {kind}", REMOVE
-    for message in messages:
-        if problem := describe_bad_message(message):
-            return problem
-    asked = [message["content"] for message in messages if message["role"] == "user"]
-    if not asked:
+    problems = map(describe_bad_message, messages)
+    return next(filter(None, problems), None) or describe_bad_messages(messages, has_images)
+
+
+def describe_bad_messages(messages: list[Any], has_images: bool) -> tuple[str, str, str] | None:
+    """Return what is wrong with messages of which each is right alone."""
+    questions = [message["content"] for message in messages if message["role"] == "user"]
+    if not questions:
         remedy = "Put the question into a message with the role 'user', or remove such rows."
         return "A prompt must have a message of the user", "have none", remedy
-    if not has_images and not any(one.strip() if isinstance(one, str) else one for one in asked):
+    texts = [question.strip() if isinstance(question, str) else question for question in questions]
+    if not has_images and not any(texts):
         return "A prompt must not be empty", "contain no text", REMOVE
     if messages[-1]["role"] == "assistant":
         remedy = "Leave out the last message of each row: dataset.map(lambda row: {COLUMN: row[COLUMN][:-1]})."
@@ -239,7 +268,8 @@ def find_doubts(
     """Yield what may be intended, but usually is not. The dataset has no fault of its columns."""
     yield from find_unused_template(dataset, tokenizer)
     if "prompt" in dataset.column_names:
-        yield from find_prompt_doubts(dataset, solution)
+        yield from find_late_system_messages(dataset)
+        yield from find_repeated_rows(dataset, solution)
     yield from find_misspelt_columns(dataset, rewards)
     yield from find_ungated_lengths(leave_out_witnesses(rewards))
     yield from find_other_weights(rewards, args)
@@ -251,31 +281,41 @@ def find_unused_template(dataset: Any, tokenizer: Any) -> Iterator[str]:
     if not getattr(tokenizer, "chat_template", None) or "prompt" not in columns or not hasattr(dataset, "__len__"):
         return
     prompt = dataset[0]["prompt"] if len(dataset) else None
-    if not isinstance(prompt, str):
-        return
-    try:
-        text = tokenizer.apply_chat_template([{"role": "user", "content": PLACE}], tokenize=False)
-    except Exception:  # a template raises errors of any type
-        return
-    if not any(part and part in prompt for part in map(str.strip, text.split(PLACE))):  # else it has been rendered
+    if isinstance(prompt, str) and not is_rendered(prompt, tokenizer):
         yield (
             "A chat model expects messages, but the prompts are texts, to which its chat template is not applied. For such "
             "a model, store messages: dataset.map(lambda row: {'prompt': [{'role': 'user', 'content': row['prompt']}]})."
         )
 
 
-def find_prompt_doubts(dataset: Any, column: str) -> Iterator[str]:
-    """Yield doubts about prompts that end with a message of the system, and rows that repeat a prompt and its solution."""
-    ends = [one[-1] for one in iterate_column(dataset, "prompt") if isinstance(one, list) and one]
-    late = [one for one in ends if isinstance(one, Mapping) and one.get("role") in ("system", "developer")]
+def is_rendered(prompt: str, tokenizer: Any) -> bool:
+    """Whether a prompt has a part of the chat template, or the template cannot be applied to a single message."""
+    try:
+        text = tokenizer.apply_chat_template([{"role": "user", "content": PLACE}], tokenize=False)
+    except Exception:  # a template raises errors of any type
+        return True
+    parts = map(str.strip, text.split(PLACE))
+    return any(part in prompt for part in parts if part)
+
+
+def find_late_system_messages(dataset: Any) -> Iterator[str]:
+    """Yield a doubt about prompts that end with a message of the system."""
+    ends = [prompt[-1] for prompt in iterate_column(dataset, "prompt") if isinstance(prompt, list) and prompt]
+    late = [end for end in ends if isinstance(end, Mapping) and end.get("role") in ("system", "developer")]
     if late:
         yield (
             f"A prompt usually ends with the question, but {len(late):,} of {len(dataset):,} end with a message of the system, "
             f"such as {shorten_repr(late[0].get('content'))}. Put it in front of the question, unless it is meant to come last."
         )
-    names = [name for name in ("prompt", column) if name in dataset.column_names]
+
+
+def find_repeated_rows(dataset: Any, column: str) -> Iterator[str]:
+    """Yield a doubt about rows that repeat a prompt and its solution, which is in `column`."""
+    if column not in dataset.column_names:
+        return
+    names = dict.fromkeys(["prompt", column])
     different = {*zip(*(map(repr, iterate_column(dataset, name)) for name in names), strict=True)}
-    if column in names and (repeated := len(dataset) - len(different)):
+    if repeated := len(dataset) - len(different):
         yield (
             f"Each prompt should occur once, but {repeated:,} of {len(dataset):,} rows repeat the prompt and the {column} of "
             f"an earlier row. If they are not repeated on purpose, remove them."
@@ -307,21 +347,25 @@ def find_ungated_lengths(rewards: Reward) -> Iterator[str]:
 
 def list_ungated(reward: Reward, is_gated: bool = False) -> Iterator[FunctionReward]:
     """Yield the length terms that no outcome gates. The terms of a sum do not gate each other."""
-    decide = [any(one.is_outcome for one in child.functions) for child in reward.children]
-    if isinstance(reward, FunctionReward) and not is_gated and not any(decide):
-        # It pays completions of a length, or pays by length those that another reward chooses.
-        if reward.form.length is not None or ("lengths" in reward.factory.traits and reward.children):
-            yield reward
+    decide = [any(function.is_outcome for function in child.functions) for child in reward.children]
+    if isinstance(reward, FunctionReward) and not is_gated and not any(decide) and pays_for_length(reward):
+        yield reward
     for place, child in enumerate(reward.children):
         others = decide[:place] + decide[place + 1 :]
         yield from list_ungated(child, is_gated or (any(others) and not isinstance(reward, Sum)))
 
 
+def pays_for_length(reward: FunctionReward) -> bool:
+    """Whether a reward pays completions of a length, or pays by length those that another reward chooses."""
+    chooses_by_length = "lengths" in reward.factory.traits and reward.children
+    return bool(reward.form.length is not None or chooses_by_length)
+
+
 def find_other_weights(rewards: Reward, args: Any) -> Iterator[str]:
     """Yield a doubt if args of TRL's own trainer, which gets functions and weights apart, have other weights."""
-    given = getattr(args, "reward_weights", rewards.weights)  # the args of AsyncGRPOTrainer have none
-    if not hasattr(args, "unscored") and (given or [1.0] * len(rewards.weights)) != rewards.weights:
-        found = "args have no reward_weights" if given is None else f"args have reward_weights={given}"
+    weights = getattr(args, "reward_weights", rewards.weights)  # the args of AsyncGRPOTrainer have none
+    if not hasattr(args, "unscored") and (weights or [1.0] * len(rewards.weights)) != rewards.weights:
+        found = "args have no reward_weights" if weights is None else f"args have reward_weights={weights}"
         yield (
             f"The terms have the weights {rewards.weights}, but {found}, so TRL's own trainer weighs the functions in "
             f"rewards.rewards otherwise. Set reward_weights=rewards.weights, or pass the sum as one function: "

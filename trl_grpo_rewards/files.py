@@ -5,13 +5,13 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
 
 # Files that `save_only_model` leaves out, and the patterns of all names under which transformers saves them.
-PARTS = {"optimizer.pt": ("optimizer*", "rank*-optimizer.pt"), "scheduler.pt": ("scheduler.pt",)}
+CHECKPOINT_FILES = {"optimizer.pt": ("optimizer*", "rank*-optimizer.pt"), "scheduler.pt": ("scheduler.pt",)}
 DEEPSPEED = "global_step*"  # the folder in which DeepSpeed saves the same
 
 
@@ -39,14 +39,22 @@ def open_to_append(path: Path) -> BinaryIO:
 
 def describe_fault(checkpoint: Path, has_deepspeed: bool = True) -> str | None:
     """Return what a checkpoint lacks to be resumed, or None. A killed run may leave the start of one."""
-    missing = [name for name, patterns in PARTS.items() if not any(any(checkpoint.glob(one)) for one in patterns)]
+    missing = [name for name, patterns in CHECKPOINT_FILES.items() if not has_any(checkpoint, patterns)]
     reason = "which save_only_model leaves out"
-    if any(checkpoint.glob(DEEPSPEED)):
-        missing, reason = missing * (not has_deepspeed), "which only a run with DeepSpeed can do without"
+    if has_any(checkpoint, [DEEPSPEED]):
+        reason = "which only a run with DeepSpeed can do without"
+        if has_deepspeed:
+            missing = []
     if read_state(checkpoint) is None:
-        missing, reason = ["trainer_state.json"], "which is written last"
-    lacks = f"it has no {' and no '.join(missing)}, {reason}"
-    return f"{str(checkpoint)!r} is not a complete checkpoint: {lacks}." if missing else None
+        missing = ["trainer_state.json"]
+        reason = "which is written last"
+    if not missing:
+        return None
+    return f"{str(checkpoint)!r} is not a complete checkpoint: it has no {' and no '.join(missing)}, {reason}."
+
+
+def has_any(folder: Path, patterns: Iterable[str]) -> bool:
+    return any(any(folder.glob(pattern)) for pattern in patterns)
 
 
 def is_complete(checkpoint: Path) -> bool:
@@ -59,9 +67,10 @@ def list_checkpoints(output_dir: str | Path) -> list[Path]:
 
 def find_last_checkpoint(output_dir: str | Path, test: Callable[[Path], Any] = is_complete) -> str | None:
     """Return the newest checkpoint of a run that passes a test. By default, it is complete."""
-    numbered = [one for one in Path(output_dir).glob("checkpoint-*") if re.fullmatch(r"checkpoint-\d+", one.name)]
+    folders = Path(output_dir).glob("checkpoint-*")
+    numbered = [folder for folder in folders if re.fullmatch(r"checkpoint-\d+", folder.name)]
     newest_first = sorted(numbered, key=lambda folder: int(folder.name.split("-")[1]), reverse=True)
-    return next((str(one) for one in newest_first if test(one)), None)
+    return next((str(folder) for folder in newest_first if test(folder)), None)
 
 
 def choose_last_checkpoint(output_dir: str | Path) -> str | None:

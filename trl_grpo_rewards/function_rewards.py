@@ -3,12 +3,12 @@
 import asyncio
 import functools
 import inspect
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Literal
 
-from .batch import KINDS, TRAINER_DATA, Batch, cut, scatter
+from .batch import KINDS, TRAINER_DATA, Batch, Kind, cut, scatter
 from .errors import MissingColumn, name_callable, named_in_errors
 from .expressions import Reward, Sum
 from .loops import call_in_caller
@@ -47,21 +47,21 @@ class RewardFactory:
     ) -> None:
         functools.update_wrapper(self, find_code(function), updated=())
         self.__name__ = name_callable(function)
-        self.function, self.kind, self.traits = function, kind, traits
+        self.function = function
+        self.kind = kind
+        self.traits = traits
         self.is_async = kind != "combinator" and is_coroutine(function)
-        try:
-            signature = inspect.signature(function, eval_str=True)
-        except Exception:  # types that only type checkers import or understand
-            signature = inspect.signature(function)
-        by_kind: dict[Any, list[inspect.Parameter]] = {one: [] for one in inspect._ParameterKind}
-        for parameter in signature.parameters.values():
-            by_kind[parameter.kind].append(parameter)
-        only, either, args, keyword, rest = by_kind.values()
+        only, either, args, keyword, rest = sort_parameters(function)
+        data = only + either
+        options = args + keyword
+        if not self.has_options:
+            data += keyword
+            options = []
         self.positional = [p.name for p in only + either]
-        self.data = [] if kind == "combinator" else only + either + keyword * (not self.has_options)
+        self.data = [] if kind == "combinator" else data
         self.column_parameters = [p.name for p in self.data if p.name not in {*TRAINER_DATA, "name"}]
         self.takes_kwargs = bool(rest)
-        self.options = {p.name: p for p in (args + keyword if self.has_options else ())}
+        self.options = {p.name: p for p in options}
         self.args_option = args[0].name if args and self.has_options else ""
         self.__signature__ = self._build_signature()
 
@@ -103,22 +103,28 @@ class RewardFactory:
         return built
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        parameters = self.__signature__.parameters
         try:
             bound = self.__signature__.bind(*args, **kwargs)
         except TypeError as error:
-            call = ", ".join(
-                f"{p.name}=..." for p in parameters.values() if p.default is p.empty and p.kind != p.VAR_POSITIONAL
-            )
-            problem, remedy = f": {error}. Its", f"Write {self.__name__}({call})."
-            if unknown := [one for one in kwargs if one not in parameters or one == self.args_option]:
-                problem, close = f" has no option '{unknown[0]}'; its", get_close_matches(unknown[0], parameters, n=1)
-                remedy = f"Did you mean '{close[0]}'?" if close else "Choose one of these."
-                if unknown[0] in {p.name for p in self.data}:
-                    remedy = f"The trainer passes '{unknown[0]}', so leave it out."
+            problem, remedy = self._describe_misuse(error, kwargs)
             raise TypeError(f"Reward '{self.__name__}'{problem} options are {self.declaration}. {remedy}") from None
         bound.apply_defaults()
         return bound.arguments
+
+    def _describe_misuse(self, error: TypeError, kwargs: dict[str, Any]) -> tuple[str, str]:
+        """Return what is wrong with the arguments of a call, and what to do."""
+        parameters = self.__signature__.parameters
+        for name in kwargs:
+            if name not in parameters or name == self.args_option:
+                return f" has no option '{name}'; its", self._suggest_option(name)
+        required = [p for p in parameters.values() if p.default is p.empty and p.kind != p.VAR_POSITIONAL]
+        return f": {error}. Its", f"Write {self.__name__}({', '.join(f'{p.name}=...' for p in required)})."
+
+    def _suggest_option(self, unknown: str) -> str:
+        if unknown in {p.name for p in self.data}:
+            return f"The trainer passes '{unknown}', so leave it out."
+        close = get_close_matches(unknown, self.__signature__.parameters, n=1)
+        return f"Did you mean '{close[0]}'?" if close else "Choose one of these."
 
     def _read_column(self, parameter: str, column: Any) -> str:
         remedy = f"Name the column, or declare '{parameter}' after '*' to make it an option."
@@ -130,15 +136,20 @@ class RewardFactory:
         what = f"Option '{option}' of '{self.__name__}'"
         value = freeze(value, what)
         parameter = self.options[option]
+        for item in value if option == self.args_option else [value]:
+            self._check_type(item, parameter, what)
+            check_bounds(item, parameter.annotation, what)
+        is_float = strip_annotation(parameter.annotation) is float
+        return float(value) if is_float and isinstance(value, int) else value
+
+    def _check_type(self, value: Any, parameter: inspect.Parameter, what: str) -> None:
         annotation = strip_annotation(parameter.annotation)
-        for one in value if option == self.args_option else [value]:
-            if not is_same_option(one, parameter.default) and not has_type(one, annotation):
-                is_column = isinstance(one, str) and len(self.column_parameters) == 1
-                call = f"{self.__name__}({self.column_parameters[0]}={one!r})" if is_column else ""
-                remedy = f"If it is a column, write {call}." if is_column else "Pass such a value."
-                raise TypeError(f"{what} must be of type {format_annotation(annotation)}; got {one!r}. {remedy}")
-            check_bounds(one, parameter.annotation, what)
-        return float(value) if annotation is float and isinstance(value, int) else value
+        if is_same_option(value, parameter.default) or has_type(value, annotation):
+            return
+        remedy = "Pass such a value."
+        if isinstance(value, str) and len(self.column_parameters) == 1:
+            remedy = f"If it is a column, write {self.__name__}({self.column_parameters[0]}={value!r})."
+        raise TypeError(f"{what} must be of type {format_annotation(annotation)}; got {value!r}. {remedy}")
 
     @property
     def declaration(self) -> str:
@@ -154,6 +165,16 @@ class RewardFactory:
 
     def __repr__(self) -> str:
         return f"<reward {self.__name__}>"
+
+
+def sort_parameters(function: Callable[..., Any]) -> list[list[inspect.Parameter]]:
+    """Return the parameters by kind: positional ones, those that may be keywords, `*args`, keywords, `**kwargs`."""
+    try:
+        signature = inspect.signature(function, eval_str=True)
+    except Exception:  # types that only type checkers import or understand
+        signature = inspect.signature(function)
+    parameters = signature.parameters.values()
+    return [[p for p in parameters if p.kind == kind] for kind in inspect._ParameterKind]
 
 
 def find_code(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -252,17 +273,23 @@ class FunctionReward(Reward):
 
     def describe_missing(self, column: str, available: Collection[str]) -> MissingColumn:
         """Return the error for a column that is not available. It says by which keyword another one can be named."""
-        given = {**self.column_of, **self.options}
-        written = (column, f"column({column!r})")
-        keyword = next((name for name, value in given.items() if str(value) in written), None)
-        opening = "column(" if keyword and isinstance(given[keyword], Column) else ""
-        others = "..., " if {*self._write_options()} - {keyword} else ""
-        call = f"{self.factory.__name__}({others}{keyword}={opening}" if keyword else None
         taken = {p.name for p in self.factory.data} & TRAINER_DATA - {"prompt", "prompts"}
-        is_lacking = self.factory.is_foreign and not (taken or self.factory.takes_kwargs or self.children)
-        name = "completion" if self.factory.kind == "completion" else "completions"
-        remedy = f"What the model wrote is the parameter '{name}'." if is_lacking else None
-        return MissingColumn(self.name, column, available, call, remedy)
+        remedy = None
+        if self.factory.is_foreign and not (taken or self.factory.takes_kwargs or self.children):
+            name = "completion" if self.factory.kind == "completion" else "completions"
+            remedy = f"What the model wrote is the parameter '{name}'."
+        return MissingColumn(self.name, column, available, self._write_call_with(column), remedy)
+
+    def _write_call_with(self, column: str) -> str | None:
+        """Return the start of a call that names another column in place of this one, or None if it cannot be named."""
+        values = {**self.column_of, **self.options}
+        written = (column, f"column({column!r})")
+        keyword = next((name for name, value in values.items() if str(value) in written), None)
+        if not keyword:
+            return None
+        opening = "column(" if isinstance(values[keyword], Column) else ""
+        others = "..., " if {*self._write_options()} - {keyword} else ""
+        return f"{self.factory.__name__}({others}{keyword}={opening}"
 
     async def _score(self, batch: Batch) -> list[Score]:
         batch = batch.enter(self.name)
@@ -276,44 +303,56 @@ class FunctionReward(Reward):
 
     async def _call_function(self, batch: Batch) -> list[Any]:
         """Return what the function returns for each row. It gets the scores of rewards among its options."""
-        factory, kind, calls = self.factory, KINDS[self.factory.kind], batch.split(self.factory.kind)
-        own, names = batch.rename_columns(self.named_columns), {p.name: p for p in factory.data}
-        data = own.get_data(kind, names, calls)
-        for name in names.keys() - data:
-            if names[name].default is inspect.Parameter.empty:
-                raise ValueError(
-                    f"Reward '{self.name}' needs '{name}', which GRPOTrainer passes but this call does not. "
-                    f"Pass it, or give the parameter a default."
-                )
-            data[name] = [names[name].default] * len(calls)
-        if factory.takes_kwargs:
-            rest = {*own.columns, *kind.rest} - {*names, *self.options} - (kind.foreign if kind.is_single else set())
-            data |= own.get_data(kind, rest, calls, is_raw=kind.is_single)
-        inner: dict[Any, list[Any]] = {
-            one: cut(batch.columns[one.name], calls, kind.lists is None) for one in find_inside(self.options, Column)
-        }
+        factory = self.factory
+        kind = KINDS[factory.kind]
+        calls = batch.split(factory.kind)
+        data = self._get_data(batch, kind, calls)
+        inner: dict[Any, list[Any]] = {}
+        for column in find_inside(self.options, Column):
+            inner[column] = cut(batch.columns[column.name], calls, kind.lists is None)
         for reward, scores in zip(self.children, await self._score_children(batch), strict=True):
             inner[reward] = cut(scores, calls, not kind.is_single)
-        arguments, options = [], dict(self.options)
+        arguments = []
+        options = dict(self.options)
         for place in range(len(calls)):
             if inner:
-                options = fill_in(self.options, {one: values[place] for one, values in inner.items()})
+                options = fill_in(self.options, {item: values[place] for item, values in inner.items()})
             arguments.append({**{name: values[place] for name, values in data.items()}, **options})
         if factory.is_async:
             returned = await asyncio.gather(*map(factory.call, arguments))
         else:
-            returned = await call_in_caller(lambda: [factory.call(one) for one in arguments])
+            returned = await call_in_caller(lambda: [*map(factory.call, arguments)])
         if kind.is_single:
             return returned
-        sized = (read_scores(one, self.name, len(rows)) for one, rows in zip(returned, calls, strict=True))
+        sized = (read_scores(scores, self.name, len(rows)) for scores, rows in zip(returned, calls, strict=True))
         return scatter(batch.size, zip(calls, sized, strict=True))
+
+    def _get_data(self, batch: Batch, kind: Kind, calls: Sequence[Sequence[int]]) -> dict[str, Sequence[Any]]:
+        """Return what each call gets for each data parameter, and for `**kwargs`."""
+        renamed = batch.rename_columns(self.named_columns)
+        defaults = {p.name: p.default for p in self.factory.data}
+        data = renamed.get_data(kind, defaults, calls)
+        for name in defaults.keys() - data:
+            if defaults[name] is inspect.Parameter.empty:
+                raise ValueError(
+                    f"Reward '{self.name}' needs '{name}', which GRPOTrainer passes but this call does not. "
+                    f"Pass it, or give the parameter a default."
+                )
+            data[name] = [defaults[name]] * len(calls)
+        if self.factory.takes_kwargs:
+            rest = {*renamed.columns, *kind.rest} - {*defaults, *self.options}
+            if kind.is_single:
+                rest -= kind.foreign
+            data |= renamed.get_data(kind, rest, calls, is_raw=kind.is_single)
+        return data
 
     def _write_options(self) -> dict[str, str]:
         """Return how the options and columns that are not the default ones are written in a call, by name."""
         written: dict[str, str] = {}
         for index, (option, value) in enumerate(self.options.items()):
             if option == self.factory.args_option:
-                written |= {option: ", ".join(map(repr, value))} if value else {}
+                if value:
+                    written[option] = ", ".join(map(repr, value))
             elif index == 0 and isinstance(value, Reward):
                 written[option] = str(value)
             elif not is_same_option(value, self.factory.options[option].default):

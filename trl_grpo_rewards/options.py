@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import astuple, dataclass
 from inspect import Parameter
+from itertools import chain
 from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
@@ -88,8 +89,13 @@ def change_inside(value: Any, change: Callable[[Any], Any], sequence: type = tup
 
 def is_same_option(one: Any, other: Any) -> bool:
     """Return whether two options have equal values of equal types. With `==` alone, True, 1 and 1.0 would be equal."""
-    one, other = (change_inside(option, lambda value: (type(value), value)) for option in (one, other))
-    return bool(one == other)
+    typed_one = change_inside(one, add_type)
+    typed_other = change_inside(other, add_type)
+    return bool(typed_one == typed_other)
+
+
+def add_type(value: Any) -> tuple[type, Any]:
+    return type(value), value
 
 
 class FrozenDict(dict[Any, Any]):
@@ -110,9 +116,7 @@ def freeze(value: Any, what: str) -> Any:
     if value is None or isinstance(value, (bool, str, Reward, Column)):
         return value
     if isinstance(value, Real):
-        if not math.isfinite(number := to_float(value)):
-            raise ValueError(f"{what} must be a finite number; got {number}. Choose one that fits a float.")
-        return int(value) if isinstance(value, Integral) else number
+        return freeze_number(value, what)
     if isinstance(value, (list, tuple)):
         return tuple(freeze(item, what) for item in value)
     if isinstance(value, Mapping):
@@ -123,6 +127,13 @@ def freeze(value: Any, what: str) -> Any:
         f"{what} must be a number, a string, a reward, a column, or a list or dict of these, so that the reward can be printed and "
         f"sent to other processes; got a {type(value).__name__}."
     )
+
+
+def freeze_number(value: Real, what: str) -> int | float:
+    number = to_float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"{what} must be a finite number; got {number}. Choose one that fits a float.")
+    return int(value) if isinstance(value, Integral) else number
 
 
 def thaw(value: Any) -> Any:
@@ -165,18 +176,20 @@ def format_annotation(annotation: Any) -> str:
     annotation = strip_annotation(annotation)
     if get_origin(annotation) in (Union, UnionType):
         return " | ".join("None" if one is NoneType else format_annotation(one) for one in get_args(annotation))
-    return (
-        annotation.__name__ if isinstance(annotation, type) else re.sub(r"\b(?:\w+\.)+(?=[A-Z])", "", str(annotation))
-    )
+    if isinstance(annotation, type):
+        return annotation.__name__
+    return re.sub(r"\b(?:\w+\.)+(?=[A-Z])", "", str(annotation))
 
 
 def check_bounds(value: Any, annotation: Any, what: str) -> None:
     """Check a number against the bounds in an annotation such as `Annotated[int, Ge(1)]` or `Share | None`."""
+    if not isinstance(value, Real):
+        return
     parts = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
-    found = [one for part in parts for one in getattr(part, "__metadata__", ()) if type(one) in BOUNDS]
-    bounds = [(*BOUNDS[type(one)], *astuple(one)) for one in found]
-    if isinstance(value, Real) and not all(holds(value, bound) for _, holds, bound in bounds):
-        expected = " and ".join(f"{words} {bound}" for words, _, bound in bounds)
+    metadata = chain.from_iterable(getattr(part, "__metadata__", ()) for part in parts)
+    bounds = [(*BOUNDS[type(bound)], *astuple(bound)) for bound in metadata if type(bound) in BOUNDS]
+    if not all(holds(value, number) for _, holds, number in bounds):
+        expected = " and ".join(f"{words} {number}" for words, _, number in bounds)
         raise ValueError(f"{what} must be {expected}; got {value}. Choose such a number.")
 
 
@@ -185,22 +198,29 @@ def has_type(value: Any, annotation: Any = Any) -> bool:
     annotation = strip_annotation(annotation)
     origin = get_origin(annotation) or annotation
     inner = get_args(annotation)
-    if origin in (Any, None):
-        return value is None or origin is Any
+    if origin is Any:
+        return True
     if origin in (Union, UnionType):
         return any(has_type(value, member) for member in inner)
     if origin is Literal:
         return value in inner
-    if origin is Callable:
+    if origin in CONTAINER_TYPES:
+        return isinstance(value, CONTAINER_TYPES[origin]) and has_items(value, origin, inner)
+    return is_instance(value, origin)
+
+
+def is_instance(value: Any, kind: Any) -> bool:
+    """Whether a value has a type that contains no others. An int is a float, and a bool is no number."""
+    if kind is None:
+        return value is None
+    if kind is Callable:
         return callable(value)
-    if origin in (int, float):
-        return isinstance(value, int if origin is int else Real) and not isinstance(value, bool)
-    if origin in CONTAINERS:
-        return isinstance(value, CONTAINERS[origin]) and has_items(value, origin, inner)
-    return not isinstance(origin, type) or isinstance(value, origin)
+    if kind in (int, float):
+        return isinstance(value, int if kind is int else Real) and not isinstance(value, bool)
+    return not isinstance(kind, type) or isinstance(value, kind)
 
 
-CONTAINERS: dict[Any, Any] = {  # types of annotations, and those of values that fit them
+CONTAINER_TYPES: dict[Any, Any] = {  # types of annotations, and those of values that fit them
     **dict.fromkeys((dict, Mapping), Mapping),
     **dict.fromkeys((list, tuple), (list, tuple)),
     **dict.fromkeys((set, frozenset), (set, frozenset)),

@@ -10,7 +10,7 @@ from .options import column
 from .registry import find_factory
 
 
-OPERATORS: dict[type[ast.operator], Callable[..., Any]] = {
+OPERATIONS: dict[type[ast.operator], Callable[..., Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -76,30 +76,48 @@ def read_node(node: ast.expr, text: str) -> Any:
     match node:
         case ast.Constant(value=None | bool() | int() | float() | str() as value):
             return value
-        case ast.Name(id="true" | "false" | "none" | "null" as name):
-            written = {"null": "None"}.get(name, name.capitalize())
-            raise syntax_error(node, text, f"must be written as in Python: {written}")
         case ast.Name(id=name):
-            return find_factory(name)()
-        case ast.Call(func=ast.Name(id="column"), args=[ast.Constant(value=str() as name)], keywords=[]):
-            return column(name)
+            return read_name(node, name, text)
         case ast.Call(func=ast.Name(id="column")):
-            raise syntax_error(node, text, "does not name a column, as column('rubric') does")
-        case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords) if all(k.arg for k in keywords):
-            options = {keyword.arg: read_node(keyword.value, text) for keyword in keywords if keyword.arg}
-            if len(options) < len(keywords):
-                raise syntax_error(node, text, "has an option twice")
-            return find_factory(name)(*(read_node(arg, text) for arg in args), **options)
+            return read_column(node, text)
+        case ast.Call(func=ast.Name(id=name)):
+            return read_call(node, name, text)
         case ast.Tuple(elts=items) | ast.List(elts=items):
             return tuple(read_node(item, text) for item in items)
         case ast.Dict(keys=keys, values=values) if all(keys):
-            pairs = zip(keys, values, strict=True)
-            return {read_node(key, text): read_node(value, text) for key, value in pairs if key}
+            pairs = zip(filter(None, keys), values, strict=True)
+            return {read_node(key, text): read_node(value, text) for key, value in pairs}
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return compute(node, operator.neg, text, operand)
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
-            return compute(node, OPERATORS[type(op)], text, left, right)
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATIONS:
+            return compute(node, OPERATIONS[type(op)], text, left, right)
     raise syntax_error(node, text, "cannot be read")
+
+
+def read_name(node: ast.expr, name: str, text: str) -> Reward:
+    """Return the reward of a name, which needs no options. Names of YAML's constants are refused."""
+    if name in ("true", "false", "none", "null"):
+        written = {"null": "None"}.get(name, name.capitalize())
+        raise syntax_error(node, text, f"must be written as in Python: {written}")
+    return find_factory(name)()
+
+
+def read_column(node: ast.Call, text: str) -> Any:
+    match node:
+        case ast.Call(args=[ast.Constant(value=str() as name)], keywords=[]):
+            return column(name)
+    raise syntax_error(node, text, "does not name a column, as column('rubric') does")
+
+
+def read_call(node: ast.Call, name: str, text: str) -> Reward:
+    """Return the reward that a call builds. Options must be written out, not as `**options`."""
+    if not all(keyword.arg for keyword in node.keywords):
+        raise syntax_error(node, text, "cannot be read")
+    options = {keyword.arg: read_node(keyword.value, text) for keyword in node.keywords if keyword.arg}
+    if len(options) < len(node.keywords):
+        raise syntax_error(node, text, "has an option twice")
+    factory = find_factory(name)
+    return factory(*(read_node(argument, text) for argument in node.args), **options)
 
 
 def compute(node: ast.expr, operation: Callable[..., Any], text: str, *operands: ast.expr) -> Any:

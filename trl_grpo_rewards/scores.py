@@ -92,11 +92,16 @@ def describe_wrong_fields(fields: Any, size: int) -> str:
             count = len(values) if hasattr(values, "__len__") else 0
             if count != size:
                 return f"{count} values in '{name}'"
-    tokens = [len(ids) for ids in fields.get("completion_ids", ())]
-    masks = tokens if fields.get("env_mask") is None else [*map(len, fields["env_mask"])]
-    for row, (count, mask) in enumerate(zip(tokens, masks, strict=False)):
-        if not count or mask != count:
-            return f"{count} tokens and {mask} values for row {row}"
+    return describe_wrong_tokens(fields.get("completion_ids", ()), fields.get("env_mask"))
+
+
+def describe_wrong_tokens(completion_ids: Sequence[Any], env_mask: Sequence[Any] | None) -> str:
+    """Return which completion has no tokens, or a mask of another length, or nothing."""
+    lengths = [*map(len, completion_ids)]
+    masks = lengths if env_mask is None else [*map(len, env_mask)]
+    for row, (length, mask) in enumerate(zip(lengths, masks, strict=False)):
+        if not length or mask != length:
+            return f"{length} tokens and {mask} values for row {row}"
     return ""
 
 

@@ -125,18 +125,26 @@ class Form:
         without = tuple(dict.fromkeys(self.without + other.without))
         if both := {*words} & {*without}:
             raise ContradictoryForms(f"one needs the text {min(both)!r}, and another forbids it")
+        tags = self._merge_tags(other)
+        equal = {name: self._merge_equal(other, name) for name in ("choices", "length", "answer")}
+        return Form(tags, self.prefilled or other.prefilled, words, without, bare=self.bare or other.bare, **equal)
+
+    def _merge_tags(self, other: "Form") -> tuple[str, ...]:
+        """Return the longer tags, with which the others must begin."""
         if self.tags and other.tags and self.prefilled != other.prefilled:
             raise ContradictoryForms(f"one expects the tag <{self.tags[0]}> to be open already, and another does not")
         tags = max(self.tags, other.tags, key=len)
         if tags[: len(self.tags)] != self.tags or tags[: len(other.tags)] != other.tags:
             raise ContradictoryForms(f"one needs the tags {self.tags}, and another {other.tags}")
-        equal: dict[str, Any] = {}
-        for name in ("choices", "length", "answer"):
-            given = [*dict.fromkeys(value for form in (self, other) if (value := getattr(form, name)))]
-            if len(given) > 1:
-                raise ContradictoryForms(f"one needs the {name} {given[0]!r}, and another {given[1]!r}")
-            equal[name] = (*given, getattr(self, name))[0]
-        return Form(tags, self.prefilled or other.prefilled, words, without, bare=self.bare or other.bare, **equal)
+        return tags
+
+    def _merge_equal(self, other: "Form", name: str) -> Any:
+        """Return the value of a field that must be equal if both forms have it."""
+        one = getattr(self, name)
+        another = getattr(other, name)
+        if one and another and one != another:
+            raise ContradictoryForms(f"one needs the {name} {one!r}, and another {another!r}")
+        return one or another or one
 
     def write_answer(self, answer: str) -> str:
         if '"{}"' in self.answer:

@@ -30,7 +30,12 @@ from ..registry import REGISTRY, wrap_function
 from ..scores import make_visible
 
 
-FINE, FAULTY, MISUSED, INTERRUPTED, CLOSED = 0, 1, 2, 130, 141
+# Exit codes
+FINE = 0
+FAULTY = 1
+MISUSED = 2
+INTERRUPTED = 130
+CLOSED = 141  # standard output was closed
 
 TEXTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("texts.toml").read_text(encoding="utf-8"))
 OWN = ("the job", "the trainer of this package (FilteredGRPOConfig)")  # titles of what `--help` shows
@@ -103,20 +108,27 @@ class CommandParser(argparse.ArgumentParser):
 
 def build_rewards(expression: str, modules: Sequence[str]) -> Reward:
     """Import the modules, and build the rewards that an expression describes, of plain functions in them if need be."""
-    import_rewards(modules)
+    import_modules(modules)
     try:
         return parse(expression)
     except ValueError:
-        names = re.findall(r"[^\W\d]\w*", expression)
-        known = {name: getattr(sys.modules[module], name, None) for name in names for module in modules}
-        functions = {
-            name: one for name, one in known.items() if callable(one) and not isinstance(one, RewardFactory | type)
-        }
+        functions = find_plain_functions(expression, modules)
         if not functions:
             raise
     for name, function in functions.items():
         REGISTRY[name] = wrap_function(function).factory  # an object has another name than its variable
     return parse(expression)
+
+
+def find_plain_functions(expression: str, modules: Sequence[str]) -> dict[str, Any]:
+    """Return what modules have under the names in an expression and can be called, without rewards and classes."""
+    names = re.findall(r"[^\W\d]\w*", expression)
+    values = {name: getattr(sys.modules[module], name, None) for name in names for module in modules}
+    return {
+        name: value
+        for name, value in values.items()
+        if callable(value) and not isinstance(value, RewardFactory | type)
+    }
 
 
 def list_programs(rewards: Reward) -> list[str]:
@@ -126,7 +138,7 @@ def list_programs(rewards: Reward) -> list[str]:
     return [*dict.fromkeys(named)]
 
 
-def import_rewards(modules: Sequence[str]) -> None:
+def import_modules(modules: Sequence[str]) -> None:
     if modules and (folder := str(Path.cwd())) not in sys.path:
         sys.path.append(folder)  # at the end, so that a file in this folder replaces no installed module
     for module in modules:
@@ -139,12 +151,20 @@ def import_rewards(modules: Sequence[str]) -> None:
         try:
             importlib.import_module(module)
         except Exception as error:  # a module raises errors of any type
-            frame = [one for one in traceback.extract_tb(error.__traceback__) if "<frozen" not in one.filename][-1]
-            place = "" if isinstance(error, SyntaxError) else f" ({frame.filename}, line {frame.lineno})"
             raise ImportError(
-                f"The module '{module}' cannot be imported: {type(error).__name__}: "
-                f"{' '.join(str(error).split()) or 'no message'}{place}. Correct the module, or install what it needs."
+                f"The module '{module}' cannot be imported: {type(error).__name__}: {describe_cause(error)}. Correct the "
+                f"module, or install what it needs."
             ) from None
+
+
+def describe_cause(error: Exception) -> str:
+    """Return the message of an error in one line, with the place where it was raised, unless it says that itself."""
+    message = " ".join(str(error).split()) or "no message"
+    if isinstance(error, SyntaxError):
+        return message
+    frames = traceback.extract_tb(error.__traceback__)
+    frame = [frame for frame in frames if "<frozen" not in frame.filename][-1]
+    return f"{message} ({frame.filename}, line {frame.lineno})"
 
 
 def get_width() -> int:

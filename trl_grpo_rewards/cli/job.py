@@ -32,7 +32,7 @@ from ..function_rewards import find_functions
 from ..training.config import FilteredGRPOConfig, make_plan
 from ..training.validation import check_named_options, unpack_rewards
 from .console import OWN, CommandParser, build_rewards, count
-from .job_files import BUNDLED, check_first_row, check_rows, describe_broken_files, find_separator, name_format
+from .job_files import BUNDLED, check_csv_rows, check_first_row, describe_broken_files, find_separator, name_format
 
 
 DEPENDENCIES = r"(accelerate|datasets|peft|torch|transformers|trl)\b"  # their deprecations are not for users
@@ -118,29 +118,50 @@ def list_options(command: str) -> list[dict[str, Any]]:
     titles = (*OWN, "the model (TRL's ModelConfig)", "TRL's trainer (GRPOConfig)")
     sections = {one.name: title for title, owner in zip(titles, classes, strict=True) for one in fields(owner)}
     actions = [action for action in JobParser(command)._actions if action.dest in sections]
-    found = [{"section": sections[action.dest], **describe_option(action)} for action in actions]
-    return sorted(found, key=lambda one: titles.index(one["section"]))
+    options = [{"section": sections[action.dest], **describe_option(action)} for action in actions]
+    return sorted(options, key=lambda option: titles.index(option["section"]))
 
 
 def describe_option(action: argparse.Action) -> dict[str, Any]:
     """Return what a parser needs to know of an option: its values, and the arguments of `add_argument`."""
     kind = getattr(action.type, "__name__", "")
-    default = getattr(action.default, "value", action.default)
-    default = default if isinstance(default, (bool, int, float, str)) else None
-    text, named = action.help, re.search(r"Supported values are (.*?)\.", action.help or "")
-    choices = action.choices or NAMED.get(action.dest) or re.findall(r"'(\w+)'", named[1] if named else "")
-    choices = TRUTHS if kind == "string_to_bool" else [*map(str, choices)]
-    if text and not (default is None or default is False or "default" in text.lower()):
-        shown = str(default).lower() if choices == TRUTHS else str(default).replace("%", "%%")
-        text += f" Default: {shown}."
-    values = ",".join(choices[:2] if choices == TRUTHS else choices)
+    choices = list_choices(action)
+    spellings = [spelling for spelling in action.option_strings if "-" not in spelling[2:]]
+    described = {"name": action.dest, "kind": kind, "choices": choices, "spellings": spellings}
     form = FORMS.get(action.nargs, {})
-    more: dict[str, Any] = {"help": None}
-    if action.nargs != 0:  # otherwise it is another spelling of `false`
-        metavar = f"{{{values}}}" if 0 < len(values) <= SHORT else "NUMBER" if kind in ("int", "float") else "TEXT"
-        form, more = {**form, "metavar": metavar}, {"help": text, "default": default}
-    spellings = [one for one in action.option_strings if "-" not in one[2:]]
-    return {"name": action.dest, "kind": kind, "choices": choices, "spellings": spellings, "form": form, **more}
+    if action.nargs == 0:  # another spelling of `false`
+        return {**described, "form": form, "help": None}
+    default = getattr(action.default, "value", action.default)
+    if not isinstance(default, (bool, int, float, str)):
+        default = None
+    form = {**form, "metavar": name_values(kind, choices)}
+    return {**described, "form": form, "help": describe_default(action.help, default, choices), "default": default}
+
+
+def list_choices(action: argparse.Action) -> list[str]:
+    """Return the values from which an option chooses. Without any, it takes every text or number."""
+    if getattr(action.type, "__name__", "") == "string_to_bool":
+        return TRUTHS
+    if choices := action.choices or NAMED.get(action.dest):
+        return [*map(str, choices)]
+    listed = re.search(r"Supported values are (.*?)\.", action.help or "")
+    return re.findall(r"'(\w+)'", listed[1]) if listed else []
+
+
+def name_values(kind: str, choices: list[str]) -> str:
+    """Return the values of an option as its help shows them, or a word for their type."""
+    values = ",".join(choices[:2] if choices == TRUTHS else choices)
+    if 0 < len(values) <= SHORT:
+        return f"{{{values}}}"
+    return "NUMBER" if kind in ("int", "float") else "TEXT"
+
+
+def describe_default(help: str | None, default: Any, choices: list[str]) -> str | None:
+    """Return the help of an option with its default, unless it has none, or the help says it."""
+    if not help or default is None or default is False or "default" in help.lower():
+        return help
+    shown = str(default).lower() if choices == TRUTHS else str(default).replace("%", "%%")
+    return f"{help} Default: {shown}."
 
 
 def read_job(arguments: Sequence[str], command: str) -> tuple[Any, FilteredGRPOConfig, ModelConfig]:
@@ -176,12 +197,14 @@ def prepare_job(job: JobArguments, training: FilteredGRPOConfig) -> tuple[Reward
 
 def name_option(fault: MissingColumn, job: JobArguments, dataset: Dataset) -> str:
     """Return the fault with the option that names the column, or with the reward that fits the dataset."""
-    suggestion, column = suggest_for(dataset)
-    new = {job.prompt_column: "prompt", job.solution_column: "solution"}.get(fault.column, fault.column)
+    renamed = {job.prompt_column: "prompt", job.solution_column: "solution"}
+    new = renamed.get(fault.column, fault.column)
     if new != fault.column:
         text = f"{fault.problem} --{new}_column {fault.column} renamed it to '{new}'."
-        named = fault.suggest(repr(new), fault.call or f"NAME({fault.column}=")
-        return f"{text} {'In a function of your own, rename the parameter.' if new == 'prompt' else named}"
+        if new == "prompt":
+            return f"{text} In a function of your own, rename the parameter."
+        return f"{text} {fault.suggest(repr(new), fault.call or f'NAME({fault.column}=')}"
+    suggestion, column = suggest_for(dataset)
     if fault.column != "solution":
         return f"{fault} {suggestion}" if column else str(fault)
     if column and column not in fault.similar:
@@ -192,13 +215,16 @@ def name_option(fault: MissingColumn, job: JobArguments, dataset: Dataset) -> st
 
 def describe_sizes(train_dataset: Dataset, eval_dataset: Dataset | None) -> str:
     held_out = 0 if eval_dataset is None else len(eval_dataset)
-    held = f"{f'{held_out:,}' if held_out else 'none'} {'are' if held_out > 1 else 'is'} held out."
-    return f"{count(len(train_dataset), 'problem')} to train on; {held}"
+    number = f"{held_out:,}" if held_out else "none"
+    verb = "are" if held_out > 1 else "is"
+    return f"{count(len(train_dataset), 'problem')} to train on; {number} {verb} held out."
 
 
 def describe_steps(args: FilteredGRPOConfig) -> str:
     """Return how many prompts and completions a generation has, and how many steps learn from them."""
-    completions, size, parts = args.generation_batch_size or 0, args.num_generations, args.gradient_accumulation_steps
+    completions = args.generation_batch_size or 0
+    size = args.num_generations
+    parts = args.gradient_accumulation_steps
     steps = Fraction((args.steps_per_generation or parts) * args.num_iterations, parts)
     learned = args.per_device_train_batch_size * args.world_size * parts
     return (
@@ -210,10 +236,11 @@ def describe_steps(args: FilteredGRPOConfig) -> str:
 def load_tokenizer(
     name: str, model: ModelConfig, training: FilteredGRPOConfig
 ) -> tuple[PreTrainedTokenizerBase, PretrainedConfig]:
+    trusted = any(getattr(options, "trust_remote_code", False) for options in (model, training))  # TRL moved it
+    options = {"revision": model.model_revision, "trust_remote_code": trusted}
     try:
-        trusted = any(getattr(options, "trust_remote_code", False) for options in (model, training))  # TRL moved it
-        given = {"revision": model.model_revision, "trust_remote_code": trusted}
-        shape, tokenizer = (one.from_pretrained(name, **given) for one in (AutoConfig, AutoTokenizer))
+        shape = AutoConfig.from_pretrained(name, **options)
+        tokenizer = AutoTokenizer.from_pretrained(name, **options)
     except (OSError, ValueError) as error:
         raise ValueError(
             f"The tokenizer of the model {name!r} cannot be loaded: {str(error).splitlines()[0].rstrip('.: ')}. Give the "
@@ -240,7 +267,8 @@ def load_problems(
             raise ValueError(describe_broken_files(name, files or [name], str(error))) from None
         for part in (train, test):
             part.info.dataset_name = ", ".join(files) if files else name
-    train, test = (to_problems(part, job, needed) for part in (train, test))
+    train = to_problems(train, job, needed)
+    test = to_problems(test, job, needed)
     count = min(job.eval_prompts, len(test))
     return train, test.select(range(count)) if count else None
 
@@ -260,10 +288,11 @@ def read_options(text: str | None) -> dict[str, Any]:
 
 def make_problems(make: Callable[..., Dataset], options: dict[str, Any], test_size: int) -> tuple[Dataset, Dataset]:
     """Return the splits of a bundled dataset. The size in the options is that of the training split."""
+    test_options = dict(options)
+    if "size" in signature(make).parameters:
+        test_options["size"] = max(test_size, 1)
     try:
-        train = make("train", **options)
-        has_size = "size" in signature(make).parameters
-        return train, make("test", **{**options, **({"size": max(test_size, 1)} if has_size else {})})
+        return make("train", **options), make("test", **test_options)
     except TypeError:
         raise ValueError(
             f"The bundled dataset takes the options {', '.join([*signature(make).parameters][1:])}; got "
@@ -272,37 +301,55 @@ def make_problems(make: Callable[..., Dataset], options: dict[str, Any], test_si
 
 
 def read_dataset(name: str, config: str | None, data_files: Sequence[str] | None) -> DatasetDict:
-    options: dict[str, Any] = {}
-    for file in data_files or () if name == "json" else ():
-        if Path(file).is_file() and not file.endswith(".gz"):
-            check_first_row(file)
-    if name == "csv" and data_files and Path(data_files[0]).is_file() and not data_files[0].endswith(".gz"):
-        options = find_separator(data_files[0])
-        with contextlib.suppress(UnicodeDecodeError):  # which is said later
-            check_rows(data_files[0], count=2)  # pandas would take the first column as an index
+    options = inspect_files(name, data_files or ())
     try:
-        if (Path(name) / "dataset_dict.json").exists() or (Path(name) / "state.json").exists():
-            loaded = load_from_disk(name)
-        else:
-            is_local = bool(data_files) or Path(name).exists()
-            with quiet_datasets() if is_local else contextlib.nullcontext():
-                loaded = load_dataset(name, config, data_files=list(data_files) if data_files else None, **options)
+        loaded = load_data(name, config, data_files, options)
     except Exception as error:  # each builder raises errors of its own types
-        causes = [str(cause).strip() for cause in (error.__cause__, error) if cause is not None]
-        cause = next((text.splitlines()[0].rstrip(".") for text in causes if text), "it is empty")
+        cause = find_cause(error)
+        if data_files:
+            raise ValueError(describe_broken_files(name, data_files, cause)) from error
         raise ValueError(
-            describe_broken_files(name, data_files, cause)
-            if data_files
-            else f"The dataset {name!r} cannot be read: {cause}. Give the name of a dataset on the hub, a local folder, "
+            f"The dataset {name!r} cannot be read: {cause}. Give the name of a dataset on the hub, a local folder, "
             f"or a file: --dataset_name problems.jsonl."
         ) from error
     return loaded if isinstance(loaded, DatasetDict) else DatasetDict(train=loaded)
 
 
+def inspect_files(kind: str, files: Sequence[str]) -> dict[str, Any]:
+    """Return the options to read these files with. Raise an error if their first rows cannot be read."""
+    plain = [file for file in files if Path(file).is_file() and not file.endswith(".gz")]
+    if kind == "json":
+        for file in plain:
+            check_first_row(file)
+    if kind != "csv" or not plain or plain[0] != files[0]:
+        return {}
+    options = find_separator(plain[0])
+    with contextlib.suppress(UnicodeDecodeError):  # which is said later
+        check_csv_rows(plain[0], count=2)  # pandas would take the first column as an index
+    return options
+
+
+def load_data(name: str, config: str | None, data_files: Sequence[str] | None, options: dict[str, Any]) -> Any:
+    """Return a dataset or its splits, from the hub, from files, or from a folder that datasets has written."""
+    folder = Path(name)
+    if (folder / "dataset_dict.json").exists() or (folder / "state.json").exists():
+        return load_from_disk(name)
+    is_local = bool(data_files) or folder.exists()
+    with quiet_datasets() if is_local else contextlib.nullcontext():
+        return load_dataset(name, config, data_files=list(data_files) if data_files else None, **options)
+
+
+def find_cause(error: Exception) -> str:
+    """Return the first line that says why a dataset cannot be read."""
+    texts = [str(cause).strip() for cause in (error.__cause__, error) if cause is not None]
+    return next((text.splitlines()[0].rstrip(".") for text in texts if text), "it is empty")
+
+
 @contextlib.contextmanager
 def quiet_datasets() -> Iterator[None]:
     """Keep datasets from logging an error that is raised too, and from showing bars that are over at once."""
-    level, has_bars = datasets_logging.get_verbosity(), not are_progress_bars_disabled()
+    level = datasets_logging.get_verbosity()
+    has_bars = not are_progress_bars_disabled()
     datasets_logging.set_verbosity(datasets_logging.CRITICAL)
     disable_progress_bars()
     try:
@@ -314,49 +361,69 @@ def quiet_datasets() -> Iterator[None]:
 
 
 def split_dataset(data: DatasetDict, name: str, job: JobArguments, least_rows: int) -> tuple[Dataset, Dataset]:
-    train, test, size = job.dataset_train_split, job.dataset_test_split, job.eval_prompts
+    train = job.dataset_train_split
     if train not in data:
         raise ValueError(
             f"The dataset {name!r} has no split {train!r}; it has {', '.join(map(repr, data))}. "
             f"Choose one of them: --dataset_train_split {next(iter(data))}."
         )
+    test = job.dataset_test_split if job.eval_prompts and job.dataset_test_split in data else train
+    for split in dict.fromkeys([train, test]):
+        check_split(data, split, job)
     rows = data[train]
-    for split in dict.fromkeys([train, test] if size and test in data else [train]):  # with the numbers of the file
-        large = find_large_cells(data[split], job.prompt_column, job.solution_column)
-        for fault in chain(large, find_prompt_faults(data[split], job.prompt_column)):
-            raise fault if len(data) == 1 else ValueError(f"The split {split!r} cannot be used. {fault}")
-    if size and test in data and test != train:
+    if test != train:
         return rows, data[test]
-    held_out = min(size, len(rows) // 10, len(rows) - least_rows)
+    held_out = min(job.eval_prompts, len(rows) // 10, len(rows) - least_rows)
     if held_out < 1:
         return rows, rows.select([])
     parts = rows.train_test_split(test_size=held_out, seed=0)
     return parts["train"], parts["test"]
 
 
+def check_split(data: DatasetDict, split: str, job: JobArguments) -> None:
+    """Raise the first fault of a split. Its rows still have the numbers that they have in the file."""
+    large = find_large_cells(data[split], job.prompt_column, job.solution_column)
+    for fault in chain(large, find_prompt_faults(data[split], job.prompt_column)):
+        raise fault if len(data) == 1 else ValueError(f"The split {split!r} cannot be used. {fault}")
+
+
 def describe_layout(data: Dataset) -> str | None:
-    for name, value in data[0].items() if len(data) == 1 or (len(data) and len(data.column_names) == 1) else ():
+    """Return what to do if a dataset has all its problems in one cell, or in one column of objects."""
+    is_nested = len(data) == 1 or (len(data) and len(data.column_names) == 1)
+    for name, value in data[0].items() if is_nested else ():
         inner = value[0] if isinstance(value, list) and value else value
         if isinstance(inner, dict) and not {"role", "from"} & {*inner}:
+            columns = ", ".join(map(repr, inner))
             return (
-                f"Each row must be one problem, but the column {name!r} contains rows with "
-                f"{', '.join(map(repr, inner))}. Save what is in {name!r} as JSON Lines, one problem in each line."
+                f"Each row must be one problem, but the column {name!r} contains rows with {columns}. Save what is in "
+                f"{name!r} as JSON Lines, one problem in each line."
             )
     return None
 
 
 def propose_columns(data: Dataset, missing: dict[str, str], prompt_column: str) -> str:
     """Return the options that name columns for what is missing, and what keeps such prompts from being asked."""
-    rows, prompts = data.select(range(min(20, len(data)))), [prompt_column]
-    if "prompt" in missing:
-        texts = [name for name in data.column_names if any(map(is_question, rows[name]))]
-        prompts = [name for name in PROMPT_COLUMNS if name in texts] or texts
+    lacks_prompt = "prompt" in missing
+    prompts = find_question_columns(data) if lacks_prompt else [prompt_column]
     others = [name for name in data.column_names if name not in prompts[:1]]
-    only = others if len(others) == 1 and missing.get("solution") != "solution" else []
-    close = {"prompt": prompts, "solution": [name for name in SOLUTION_COLUMNS if name in others] or only}
-    options = [f"--{role}_column {quote(close[role][0]) if close[role] else 'NAME'}" for role in missing]
-    faults = find_prompt_faults(data, prompts[0]) if "prompt" in missing and prompts else ()
+    solutions = find_solution_columns(others, is_named=missing.get("solution") == "solution")
+    close = {"prompt": [*map(quote, prompts)], "solution": [*map(quote, solutions)]}
+    options = [f"--{role}_column {[*close[role], 'NAME'][0]}" for role in missing]
+    faults = find_prompt_faults(data, prompts[0]) if lacks_prompt and prompts else ()
     return " ".join([f"{' '.join(options)}.", *map(str, faults)])
+
+
+def find_question_columns(data: Dataset) -> list[str]:
+    """Return the columns that have questions in the first rows. Usual names of prompts are preferred."""
+    rows = data.select(range(min(20, len(data))))
+    questions = [name for name in data.column_names if any(map(is_question, rows[name]))]
+    return [name for name in PROMPT_COLUMNS if name in questions] or questions
+
+
+def find_solution_columns(names: list[str], *, is_named: bool) -> list[str]:
+    """Return the columns that may have solutions. A single column does, unless the missing one was named."""
+    usual = [name for name in SOLUTION_COLUMNS if name in names]
+    return names if not usual and len(names) == 1 and not is_named else usual
 
 
 def is_question(value: Any) -> bool:
@@ -368,31 +435,47 @@ def is_question(value: Any) -> bool:
 
 def to_problems(data: Dataset, job: JobArguments, needed: Collection[str]) -> Dataset:
     """Return the dataset with its columns renamed to `prompt` and `solution`, and with the system message, if there is one."""
-    prompt_column, solution_column = job.prompt_column, job.solution_column
+    check_roles(data, job, needed)
+    data = rename_column(data, job.prompt_column, "prompt")
+    data = rename_column(data, job.solution_column, "solution")
+    if not job.system_prompt:
+        return data
+    return to_messages(data, [{"role": "system", "content": job.system_prompt}])
+
+
+def rename_column(data: Dataset, old: str, new: str) -> Dataset:
+    """Return the dataset with a column renamed. A column that already has the new name is replaced."""
+    if old == new or old not in data.column_names:
+        return data
+    if new in data.column_names:
+        data = data.remove_columns(new)
+    return data.rename_column(old, new)
+
+
+def check_roles(data: Dataset, job: JobArguments, needed: Collection[str]) -> None:
+    """Raise an error if the column of the prompts is missing, or that of the solutions and something needs it."""
+    prompt_column = job.prompt_column
+    solution_column = job.solution_column
     names = data.column_names
     missing = {} if prompt_column in names else {"prompt": prompt_column}
     if missing and (problem := describe_layout(data)) is not None:
         raise ValueError(problem)
-    if solution_column not in {*names} - {prompt_column} and (
-        solution_column != "solution" or (missing and "solution" in needed)
-    ):
-        missing["solution"] = solution_column  # not all rewards need one
+    is_needed = solution_column != "solution" or (missing and "solution" in needed)  # not all rewards need one
+    if is_needed and solution_column not in {*names} - {prompt_column}:
+        missing["solution"] = solution_column
     if missing:
         lacking = " and ".join(f"no column {column!r} to read {role}s from" for role, column in missing.items())
         raise ValueError(
             f"There is {lacking}; the dataset has {', '.join(map(repr, names))}. Name the column{'s' * (len(missing) > 1)}: "
             f"{propose_columns(data, missing, prompt_column)}"
         )
-    for old, new in ((prompt_column, "prompt"), (solution_column, "solution")):
-        if old != new and old in data.column_names:
-            data = data.remove_columns([new] if new in data.column_names else []).rename_column(old, new)
-    return to_messages(data, [{"role": "system", "content": job.system_prompt}]) if job.system_prompt else data
 
 
 def fit_prompts(data: Dataset | None, tokenizer: PreTrainedTokenizerBase | None) -> Dataset | None:
     """Return a dataset whose prompts are messages, if they are texts and the tokenizer has a chat template."""
-    is_text = data is not None and len(data) and isinstance(data[0]["prompt"], str)
-    return to_messages(data, []) if data and is_text and getattr(tokenizer, "chat_template", None) else data
+    if not data or not getattr(tokenizer, "chat_template", None):
+        return data
+    return to_messages(data, []) if isinstance(data[0]["prompt"], str) else data
 
 
 def to_messages(data: Dataset, system: list[dict[str, str]]) -> Dataset:

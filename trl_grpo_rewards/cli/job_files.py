@@ -39,29 +39,39 @@ FROM_WEIGHTS = "start a new run from its weights, in another --output_dir."  # a
 
 
 def find_recipe(name: str) -> Path:
-    if not Path(name).is_file() and name not in RECIPES:
-        close = get_close_matches(name, RECIPES, n=1)
-        raise ValueError(
-            f"{f'Did you mean --config {close[0]}? ' if close else ''}--config must be a YAML file or the name of a recipe; "
-            f"there is no file {name!r}, and the recipes are {', '.join(sorted(RECIPES))}. Choose one of these, or give the "
-            f"path of a file."
-        )
-    return Path(name) if Path(name).is_file() else RECIPES[name]
+    if Path(name).is_file():
+        return Path(name)
+    if name in RECIPES:
+        return RECIPES[name]
+    close = get_close_matches(name, RECIPES, n=1)
+    raise ValueError(
+        f"{f'Did you mean --config {close[0]}? ' if close else ''}--config must be a YAML file or the name of a recipe; "
+        f"there is no file {name!r}, and the recipes are {', '.join(sorted(RECIPES))}. Choose one of these, or give the "
+        f"path of a file."
+    )
 
 
-def check_trust(name: str, recipe: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-    """Raise `ValueError` if a recipe does more than set options, unless what is given on the command line allows it."""
-    listed = [] if "import_modules" in given else recipe.get("import_modules") or []
-    modules = [*map(str, [listed] if isinstance(listed, str) else listed)]
+def check_trust(name: str, recipe: Mapping[str, Any], line: Mapping[str, Any]) -> None:
+    """Raise `ValueError` if a recipe does more than set options, unless the rest of the command line allows it."""
+    if "trust" in line:
+        return
+    modules = [] if "import_modules" in line else list_modules(recipe)
     imports = [f"imports {', '.join(modules)}"] if modules else []
-    others = []
-    for setting in RUNS_CODE:
-        if any(setting in (option if value else "") + write_out(value) for option, value in recipe.items()):
-            others.append(f"sets {setting}")
+    others = [f"sets {setting}" for setting in RUNS_CODE if sets(recipe, setting)]
     if variables := recipe.get("env"):
         others.append(f"sets the environment variables {', '.join(map(str, variables))}")
-    if (does := imports + others) and "trust" not in given:
-        raise ask_for_trust(name, does, "--trust" if others else f"--import {' '.join(modules)}")
+    if imports or others:
+        raise ask_for_trust(name, imports + others, "--trust" if others else f"--import {' '.join(modules)}")
+
+
+def list_modules(recipe: Mapping[str, Any]) -> list[str]:
+    modules = recipe.get("import_modules") or []
+    return [*map(str, [modules] if isinstance(modules, str) else modules)]
+
+
+def sets(recipe: Mapping[str, Any], setting: str) -> bool:
+    """Whether a recipe has a setting, as an option that is on, or within the value of another one."""
+    return any(setting in (option if value else "") + write_out(value) for option, value in recipe.items())
 
 
 def write_out(value: Any) -> str:
@@ -71,9 +81,9 @@ def write_out(value: Any) -> str:
     return str(value)
 
 
-def ask_for_trust(name: str, does: Sequence[str], remedy: str = "--trust") -> ValueError:
+def ask_for_trust(name: str, actions: Sequence[str], remedy: str = "--trust") -> ValueError:
     return ValueError(
-        f"The recipe {name!r} {' and '.join(does)}, which acts only if the command line allows it. If you know the "
+        f"The recipe {name!r} {' and '.join(actions)}, which acts only if the command line allows it. If you know the "
         f"recipe, add {remedy}."
     )
 
@@ -98,42 +108,62 @@ def find_ending(name: str) -> str:
 
 def name_format(name: str | None, data_files: Sequence[str] | None) -> tuple[str | None, Sequence[str] | None]:
     """Return the format of files as the name of their dataset, if the name is a file, or is missing next to files."""
-    if name == "" or (name is not None and name not in BUNDLED and not Path(name).exists()):
-        if "/" not in name and (close := get_close_matches(name, BUNDLED, n=1, cutoff=0.8)):
-            raise ValueError(f"Did you mean --dataset_name {close[0]}? There is no dataset {name!r} in this package.")
-        if find_ending(name) in FORMATS or not name:
-            raise ValueError(describe_missing_file(name, "--dataset_name"))
-    for file in (data_files or ()) if name in (None, *FORMATS) else ():
-        if not re.search(r"://|[*?\[]", file) and not Path(file).exists():
+    if name is None or name in FORMATS:
+        check_data_files(data_files or ())
+    files = data_files
+    if name is not None:
+        check_name(name)
+        if not data_files:
+            check_data_folder(name)
+        files = [name] if Path(name).is_file() else None
+    return (find_file_format(files[0]), files) if files else (name, data_files)
+
+
+def check_name(name: str) -> None:
+    """Raise an error if a name that is not on this machine is a misspelled one, or that of a file."""
+    if name in BUNDLED or (name and Path(name).exists()):
+        return
+    if "/" not in name and (close := get_close_matches(name, BUNDLED, n=1, cutoff=0.8)):
+        raise ValueError(f"Did you mean --dataset_name {close[0]}? There is no dataset {name!r} in this package.")
+    if find_ending(name) in FORMATS or not name:
+        raise ValueError(describe_missing_file(name, "--dataset_name"))
+
+
+def check_data_files(files: Sequence[str]) -> None:
+    for file in files:
+        is_pattern = re.search(r"://|[*?\[]", file)
+        if not is_pattern and not Path(file).exists():
             raise ValueError(describe_missing_file(file, "--data_files"))
-    if name is not None and not data_files:
-        check_folder(name)
-    files = [name] if name is not None and Path(name).is_file() else data_files
-    if not files or (name is not None and files is data_files):
-        return name, data_files
-    ending = find_ending(files[0])
+
+
+def find_file_format(file: str) -> str:
+    ending = find_ending(file)
     if ending not in FORMATS:
+        endings = ", ".join(f".{ending}" for ending in FORMATS)
         raise ValueError(
-            f"The format of a file must be known by its ending, but {files[0]!r} has none of "
-            f"{', '.join(f'.{one}' for one in FORMATS)}. Save it in one of these formats, or correct its ending."
+            f"The format of a file must be known by its ending, but {file!r} has none of {endings}. Save it in one of "
+            f"these formats, or correct its ending."
         )
-    return FORMATS[ending], files
+    return FORMATS[ending]
 
 
 def describe_missing_file(file: str, option: str) -> str:
-    stems = {one.name.split(".")[0]: one for one in Path(file).parent.glob("*") if find_ending(one.name) in FORMATS}
+    siblings = [sibling for sibling in Path(file).parent.glob("*") if find_ending(sibling.name) in FORMATS]
+    stems = {sibling.name.split(".")[0]: sibling for sibling in siblings}
     close = get_close_matches(Path(file).name.split(".")[0], stems, n=1, cutoff=0.7)
-    said = f"Did you mean {option} {quote(str(stems[close[0]]))}? " if close else ""
-    return f"{said}There is no file {file!r} in {Path.cwd()}.{'' if close else f' Correct {option}.'}"
+    problem = f"There is no file {file!r} in {Path.cwd()}."
+    if close:
+        return f"Did you mean {option} {quote(str(stems[close[0]]))}? {problem}"
+    return f"{problem} Correct {option}."
 
 
-def check_folder(name: str) -> None:
+def check_data_folder(name: str) -> None:
     """Raise an error if a folder has data files of several kinds, of which datasets would read only one."""
-    files = [one for one in sorted(Path(name).rglob("*.*")) if find_ending(one.name) in FORMATS]
-    files = [one for one in files if not one.name.startswith((".", "dataset_", "state."))]  # not data
-    kinds = {FORMATS[find_ending(one.name)]: one for one in reversed(files)}
+    files = [file for file in sorted(Path(name).rglob("*.*")) if find_ending(file.name) in FORMATS]
+    files = [file for file in files if not file.name.startswith((".", "dataset_", "state."))]  # not data
+    kinds = {FORMATS[find_ending(file.name)]: file for file in reversed(files)}
     if len(kinds) > 1 and not (Path(name) / "README.md").exists():  # which may say what to read
-        shown = " and ".join(repr(str(one.relative_to(name))) for one in sorted(kinds.values()))
+        shown = " and ".join(repr(str(file.relative_to(name))) for file in sorted(kinds.values()))
         raise ValueError(
             f"A folder must have data files of one kind, but {name!r} has {shown}, and only one kind would be read. Save "
             f"them in one format, or name those to read, such as --data_files {quote(str(files[0]))}."
@@ -147,7 +177,7 @@ def find_separator(file: str) -> dict[str, Any]:
     return {"sep": separator, "skipinitialspace": f"{separator} " in heads}
 
 
-def check_rows(file: str, count: int | None = None) -> None:
+def check_csv_rows(file: str, count: int | None = None) -> None:
     """Raise an error if one of the first rows of a CSV file has more fields than its heads."""
     csv.field_size_limit(sys.maxsize)
     separator, has_spaces = find_separator(file).values()
@@ -166,19 +196,29 @@ def check_rows(file: str, count: int | None = None) -> None:
 def check_file(kind: str, file: str) -> None:
     with open(file, "rb") as start:
         first = start.read(8)
-    if ending := next((ending for sign, ending in SIGNATURES.items() if first.startswith(sign)), None):
-        new = f"{file}.gz" if ending == "gz" else str(Path(file).with_suffix(f".{ending}"))
-        raise ValueError(
-            f"The ending of a file must fit what it contains, but {file} is {ending}. Rename it to {quote(new)}."
-        )
+    for signature, ending in SIGNATURES.items():
+        if first.startswith(signature):
+            new = f"{file}.gz" if ending == "gz" else str(Path(file).with_suffix(f".{ending}"))
+            raise ValueError(
+                f"The ending of a file must fit what it contains, but {file} is {ending}. Rename it to {quote(new)}."
+            )
     if not first:
         raise ValueError(f"A file must have rows, but {file} has no rows. Add prompts to it.")
-    is_lines = kind == "json" and not first.lstrip().startswith(b"[")
+    check_lines(file, are_json=kind == "json" and not first.lstrip().startswith(b"["))
+    if kind == "csv":
+        check_csv_rows(file)
+
+
+def check_lines(file: str, *, are_json: bool) -> None:
+    """Raise an error if a line of a file is not UTF-8, or not JSON if it should be."""
+    place = 0
+    text = ""
     try:
         with open(file, encoding="utf-8") as lines:
             for number, line in enumerate(lines, 1):
-                if is_lines and line.strip():
-                    place, text = number, line.strip()
+                if are_json and line.strip():
+                    place = number
+                    text = line.strip()
                     json.loads(text)
     except UnicodeDecodeError:
         raise ValueError(f"A file must be text in UTF-8, but {file} has another encoding. Save it as UTF-8.") from None
@@ -187,8 +227,6 @@ def check_file(kind: str, file: str) -> None:
         raise ValueError(
             f"The files {file} cannot be read as json: line {place} of {file} {fault}: {text[:60]!r}. Correct the files."
         ) from None
-    if kind == "csv":
-        check_rows(file)
 
 
 def check_first_row(file: str) -> None:
@@ -225,19 +263,18 @@ def choose_checkpoint(output_dir: str | Path, resume: str | None) -> str | None:
 
 def check_output(output_dir: str | Path, resume: str | None) -> None:
     """Check that a run would overwrite no earlier one, and that the checkpoint to continue from is complete."""
-    folder, checkpoint = Path(output_dir), choose_checkpoint(output_dir, resume)
+    folder = Path(output_dir)
     if resume is None and folder.is_dir() and any(folder.iterdir()):
         raise ValueError(
             f"The output directory {str(folder)!r} contains an earlier run, which a new run would overwrite. To "
             f"continue it, pass --resume_from_checkpoint auto, which starts anew if there is no checkpoint. Otherwise choose another "
             f"--output_dir, or remove the directory."
         )
+    checkpoint = choose_checkpoint(output_dir, resume)
     if checkpoint is not None and (fault := describe_fault(Path(checkpoint))):
-        known = [*map(str, list_checkpoints(folder))]
-        auto = (
-            f"Pass --resume_from_checkpoint auto, which {'continues from the last one' if known else 'starts anew'}."
-        )
-        remedy = auto if known or not Path(checkpoint).is_dir() else FROM_WEIGHTS.capitalize()
-        raise ValueError(
-            f"{fault} The complete checkpoints of {str(folder)!r}: {', '.join(known) or 'none'}. {remedy}"
-        )
+        whole = ", ".join(map(str, list_checkpoints(folder)))
+        remedy = FROM_WEIGHTS.capitalize()
+        if whole or not Path(checkpoint).is_dir():
+            way = "continues from the last one" if whole else "starts anew"
+            remedy = f"Pass --resume_from_checkpoint auto, which {way}."
+        raise ValueError(f"{fault} The complete checkpoints of {str(folder)!r}: {whole or 'none'}. {remedy}")

@@ -34,8 +34,9 @@ from .console import (
 )
 
 
-COMMANDS, DESCRIPTIONS = TEXTS["commands"], TEXTS["jobs"]
-NUMBERS: dict[str, Any] = {"int": int, "float": float}  # how values are read, by type; others are texts
+COMMANDS = TEXTS["commands"]
+DESCRIPTIONS = TEXTS["jobs"]
+NUMBER_TYPES: dict[str, Any] = {"int": int, "float": float}  # how values are read, by type; others are texts
 
 POSITIVE = (  # options of TRL that must be above 0, which TRL finds when it trains, or never
     "temperature per_device_train_batch_size per_device_eval_batch_size gradient_accumulation_steps num_generations "
@@ -43,6 +44,7 @@ POSITIVE = (  # options of TRL that must be above 0, which TRL finds when it tra
 ).split()
 
 NOT_NEGATIVE = ("beta", "learning_rate", "eval_prompts")  # options that must be at least 0
+AT_LEAST_0 = " of at least 0"
 INTERRUPTS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
@@ -104,7 +106,8 @@ def run_subcommand(arguments: Sequence[str]) -> None:
 # --- the command line of a job ----------------------------------------------------------------------------------------
 def load_options(command: str) -> list[dict[str, Any]]:
     """Return the options of a job from a table, which TRL's parser writes if there is none for these versions."""
-    file, table = find_table(), dict[str, list[dict[str, Any]]]()
+    file = find_table()
+    table: dict[str, list[dict[str, Any]]] = {}
     with contextlib.suppress(OSError, ValueError, TypeError):  # a file may be damaged, and a folder shared
         if file.stat().st_uid == getattr(os, "geteuid", int)():
             table = dict(json.loads(file.read_text(encoding="utf-8")))
@@ -130,23 +133,36 @@ def find_table() -> Path:
     return Path("/", cache, names[-1], f"options-{sha256(key).hexdigest()[:16]}.json")
 
 
-def read_value(option: dict[str, Any], text: str) -> Any:
+def read_option(option: dict[str, Any], text: str) -> Any:
     """Return the value of an option. Hubs have others than those that are known, with a slash."""
-    name, known, read = option["name"], option["choices"], NUMBERS.get(option["kind"])
-    if known and text.lower().removeprefix("paged|") not in known and "/" not in text:
-        close = get_close_matches(text, known, n=3)
-        raise argparse.ArgumentTypeError(
-            f"it cannot be {text!r}. Did you mean {' or '.join(close)}?"
-            if close
-            else f"it must be one of {', '.join(known)}; got {text!r}"
-        )
-    if known or read is None:
+    choices = option["choices"]
+    if choices:
+        check_choice(choices, text)
         return text
-    bound = " above 0" if name in POSITIVE else " of at least 0" if name in NOT_NEGATIVE else ""
+    number_type = NUMBER_TYPES.get(option["kind"])
+    if number_type is None:
+        return text
+    bound = find_bound(option["name"])
     with contextlib.suppress(ValueError):
-        if not bound or 0 < (number := read(text)) < math.inf or (number == 0 and name in NOT_NEGATIVE):
-            return read(text)
-    raise argparse.ArgumentTypeError(f"it must be a {'whole ' * (read is int)}number{bound}; got {text!r}")
+        number = number_type(text)
+        if not bound or 0 < number < math.inf or (number == 0 and bound is AT_LEAST_0):
+            return number
+    raise argparse.ArgumentTypeError(f"it must be a {'whole ' * (number_type is int)}number{bound}; got {text!r}")
+
+
+def check_choice(choices: Sequence[str], text: str) -> None:
+    if text.lower().removeprefix("paged|") in choices or "/" in text:
+        return
+    if close := get_close_matches(text, choices, n=3):
+        raise argparse.ArgumentTypeError(f"it cannot be {text!r}. Did you mean {' or '.join(close)}?")
+    raise argparse.ArgumentTypeError(f"it must be one of {', '.join(choices)}; got {text!r}")
+
+
+def find_bound(name: str) -> str:
+    """Return the range of a number as an error says it, or nothing if every number is allowed."""
+    if name in POSITIVE:
+        return " above 0"
+    return AT_LEAST_0 if name in NOT_NEGATIVE else ""
 
 
 def build_parser(command: str, options: Sequence[dict[str, Any]], *, shows_all: bool = True) -> CommandParser:
@@ -167,52 +183,76 @@ def build_parser(command: str, options: Sequence[dict[str, Any]], *, shows_all: 
     named += "the command line take precedence"
     config = general.add_argument("--config", metavar="RECIPE", help=named)
     config.completer = lambda **_: recipes  # type: ignore[attr-defined]  # of argcomplete
-    groups = {one["section"]: parser.add_argument_group(one["section"]) for one in options}
-    for one in options:
-        shown = one["help"] if shows_all or one["section"] in OWN else None
-        form = {**one["form"], "help": shown or argparse.SUPPRESS}
+    groups = {option["section"]: parser.add_argument_group(option["section"]) for option in options}
+    for option in options:
+        section = option["section"]
+        shown = option["help"] if shows_all or section in OWN else None
+        form = {**option["form"], "help": shown or argparse.SUPPRESS}
         if "metavar" in form:
-            form["type"] = partial(read_value, one)
-        added = groups[one["section"]].add_argument(*one["spellings"], dest=one["name"], **form)
-        added.completer = lambda choices=one["choices"], **_: choices  # type: ignore[attr-defined]
+            form["type"] = partial(read_option, option)
+        added = groups[section].add_argument(*option["spellings"], dest=option["name"], **form)
+        added.completer = lambda choices=option["choices"], **_: choices  # type: ignore[attr-defined]
     return parser
 
 
-def list_arguments(recipe: Mapping[str, Any]) -> Iterator[str]:
+def write_arguments(recipe: Mapping[str, Any]) -> Iterator[str]:
     """Yield the options of a recipe as a command line would give them."""
     for name, value in recipe.items():
-        for one in value if isinstance(value, list) else [] if value is None or name == "env" else [value]:
-            yield f"--{name}={one}"
+        if value is not None and name != "env":
+            for item in value if isinstance(value, list) else [value]:
+                yield f"--{name}={item}"
 
 
 def read_line(command: str, arguments: Sequence[str]) -> tuple[dict[str, Any], list[str], str | None]:
     """Return the settings of a command line, the arguments for TRL's parser, and the recipe if its rewards are not trusted."""
-    arguments = [
-        re.sub(r"^--(?!help-all)[\w-]+", lambda name: f"--{name[0][2:].replace('-', '_')}", one) for one in arguments
-    ]
+    arguments = [*map(spell_option, arguments)]
     options = load_options(command)
     parser = build_parser(command, options, shows_all="--help-all" in arguments)
-    given = {name: value for name, value in vars(parser.read(arguments)).items() if value is not None}
-    if given.get("trust", "true").lower() in ("false", "no", "f", "n", "0"):
-        del given["trust"]  # as by default
-    default = None if {"dataset_name", "data_files", "model_name_or_path"} & {*given} else job_files.DEFAULT_RECIPE
-    name = given.pop("config", default)
-    recipe = {} if name is None else job_files.read_recipe(name)
-    found = vars(parser.read([*list_arguments(recipe)], "in the recipe"))
-    for alias in recipe.keys() - {"env", *(one["name"] for one in options)}:  # it could hide what needs trust
-        parser.refuse(f"--{alias}", "in the recipe")
-    settings = {one["name"]: one["default"] for one in options if "default" in one}
-    settings |= {name: value for name, value in found.items() if value is not None} | given
-    if name is not None:
-        job_files.check_trust(name, recipe, given)
-    given = {one: value for one, value in found.items() if isinstance(value, list)} | given  # a recipe may name one
+    line = drop_unset(vars(parser.read(arguments)))
+    if line.get("trust", "true").lower() in ("false", "no", "f", "n", "0"):
+        del line["trust"]  # as by default
+    is_other_job = {"dataset_name", "data_files", "model_name_or_path"} & {*line}
+    name = line.pop("config", None if is_other_job else job_files.DEFAULT_RECIPE)
+    from_recipe = read_recipe_options(parser, name, options, line)
+    defaults = {option["name"]: option["default"] for option in options if "default" in option}
+    settings = {**defaults, **from_recipe, **line}
     dataset, files = job_files.name_format(settings["dataset_name"], settings["data_files"])
-    given |= {"dataset_name": dataset} if dataset else {}
-    given |= {"data_files": files} if files else {}
-    line = [] if name is None else ["--config", str(job_files.find_recipe(name))]
-    for one, value in given.items():
-        line += [f"--{one}", *map(str, value)] if isinstance(value, list) else [f"--{one}={value}"]
-    return settings, line, None if {"rewards", "trust"} & {*given} else name
+    lists = {
+        option: value for option, value in from_recipe.items() if isinstance(value, list)
+    }  # of a single value, too
+    line = {**lists, **line, **drop_unset({"dataset_name": dataset or None, "data_files": files or None})}
+    return settings, write_line(name, line), None if {"rewards", "trust"} & {*line} else name
+
+
+def spell_option(argument: str) -> str:
+    """Return an argument with the name of its option as TRL's parser spells it."""
+    return re.sub(r"^--(?!help-all)[\w-]+", lambda name: f"--{name[0][2:].replace('-', '_')}", argument)
+
+
+def drop_unset(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def read_recipe_options(
+    parser: CommandParser, name: str | None, options: Sequence[dict[str, Any]], line: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the settings of a recipe, which the rest of the command line must allow."""
+    if name is None:
+        return {}
+    recipe = job_files.read_recipe(name)
+    settings = drop_unset(vars(parser.read([*write_arguments(recipe)], "in the recipe")))
+    for alias in recipe.keys() - {"env", *(option["name"] for option in options)}:
+        parser.refuse(f"--{alias}", "in the recipe")  # another spelling of a name could hide what needs trust
+    job_files.check_trust(name, recipe, line)
+    return settings
+
+
+def write_line(recipe: str | None, options: Mapping[str, Any]) -> list[str]:
+    """Return the arguments for TRL's parser."""
+    line = [] if recipe is None else ["--config", str(job_files.find_recipe(recipe))]
+    for name, value in options.items():
+        line += [f"--{name}", *map(str, value)] if isinstance(value, list) else [f"--{name}={value}"]
+    return line
 
 
 def read_ahead(command: str, arguments: Sequence[str]) -> list[str]:

@@ -15,25 +15,29 @@ import numpy as np
 import psutil
 import torch
 from accelerate.utils import broadcast_object_list
-from pandas import DataFrame
+from datasets import Dataset
+from pandas import DataFrame, Series
 from tqdm.contrib.logging import logging_redirect_tqdm
 from transformers import Trainer, TrainerCallback, TrainerState, TrainingArguments
 from transformers.trainer_callback import ProgressCallback
-from trl import get_peft_config, get_quantization_config
+from trl import ModelConfig, get_peft_config, get_quantization_config
 
 from .. import demo
 from ..checks import check, verdict
 from ..distributed import count_cores
 from ..errors import CheckpointMismatch
+from ..expressions import Reward
 from ..files import choose_last_checkpoint, describe_fault
 from ..report import write_report
 from ..texts import completion_text, prompt_text
 from ..training.config import FilteredGRPOConfig
 from ..training.groups import ScoredGroups
 from ..training.trainer import FilteredGRPOTrainer
+from ..traits import Findings
 from .console import FAULTY, INTERRUPTED, exit_on, format_table
 from .job import (
     BECOME_MESSAGES,
+    JobArguments,
     choose_model,
     describe_sizes,
     describe_steps,
@@ -61,51 +65,96 @@ def main(arguments: Sequence[str]) -> None:
         use_all_cores(training)
         free_cores = FreeCores()
         training.resume_from_checkpoint = choose_checkpoint(training.output_dir, training.resume_from_checkpoint)
-        if (name := choose_model(model.model_name_or_path, job.dataset_name)) is None:
-            dataset = ", ".join(job.data_files or [str(job.dataset_name)])
-            raise ValueError(
-                f"The dataset {dataset!r} needs --model_name_or_path, because the bundled models know only their own tasks. "
-                f"To try a bundled model, set it to {demo.MODEL}."
-            )
-        rewards, train_dataset, eval_dataset = prepare_job(job, training)
+        name = name_model(job, model)
+        rewards, texts, eval_texts = prepare_job(job, training)
         tokenizer, shape = load_tokenizer(name, model, training)
-        texts = train_dataset
         with training.main_process_first():  # the other processes read its cache
-            train_dataset, eval_dataset = (fit_prompts(part, tokenizer) for part in (texts, eval_dataset))
+            train_dataset = fit_prompts(texts, tokenizer)
+            eval_dataset = fit_prompts(eval_texts, tokenizer)
     has_faults = [False]
     if training.process_index == 0:
-        sizes = describe_sizes(train_dataset, eval_dataset)[:-1]
-        become = [BECOME_MESSAGES] * (train_dataset is not texts)
-        print(f"{sizes}; {describe_processes(training)}", *become, describe_steps(training), sep="\n", flush=True)
+        print_job(training, train_dataset, eval_dataset, became_messages=train_dataset is not texts)
         if not job.no_check:
-            found = check(rewards, train_dataset, training, tokenizer, job.bad_golds, shape)
-            has_faults = [any(one.faults for one in found)]
-            print(verdict(found), *([f"\n{FAULTS_FOUND}"] if has_faults[0] else []), sep="\n", flush=True)
+            has_faults = [print_findings(check(rewards, train_dataset, training, tokenizer, job.bad_golds, shape))]
     if broadcast_object_list(has_faults)[0]:  # all processes end
         sys.exit(FAULTY)
     with exit_on(ValueError, ImportError, OSError):  # weights that are missing, packages that a model needs
-        os.makedirs(training.output_dir, exist_ok=True)
-        given = {
-            "revision": model.model_revision,
-            "attn_implementation": model.attn_implementation,
-            "dtype": model.dtype,
-        }
-        training.model_init_kwargs = {**given, **(training.model_init_kwargs or {})}
-        trainer = FilteredGRPOTrainer(
-            name,
-            rewards,
-            args=training,
-            train_dataset=train_dataset,
-            eval_dataset=eval_dataset,
-            quantization_config=get_quantization_config(model),
-            peft_config=get_peft_config(model),
-        )
+        trainer = make_trainer(name, rewards, model, training, train_dataset, eval_dataset)
     trainer.run["job"] = asdict(job)
     if training.device.type == "cpu" and "OMP_NUM_THREADS" not in os.environ:
         trainer.add_callback(free_cores)  # before the first evaluation
-    evaluation, progress = BeforeAndAfter(trainer), RewardProgress()
+    evaluation = BeforeAndAfter(trainer)
     if eval_dataset is not None:
         trainer.add_callback(evaluation)  # before the bar, so that the bar measures steps only
+    train(trainer)
+    if trainer.is_world_process_zero():
+        trained = f"Trained to step {trainer.state.global_step}."
+        print("", trained if eval_dataset is None else evaluation.report(), "", sep="\n")
+        print_places(training)
+    # The wrapped model keeps the process group alive, whose threads could abort Python while it exits.
+    trainer.model_wrapped = trainer.model
+    trainer.accelerator.free_memory()
+    trainer.accelerator.end_training()
+
+
+def name_model(job: JobArguments, model: ModelConfig) -> str:
+    """Return the model of the command line, or the bundled one for the dataset."""
+    name = choose_model(model.model_name_or_path, job.dataset_name)
+    if name is None:
+        dataset = ", ".join(job.data_files or [str(job.dataset_name)])
+        raise ValueError(
+            f"The dataset {dataset!r} needs --model_name_or_path, because the bundled models know only their own tasks. "
+            f"To try a bundled model, set it to {demo.MODEL}."
+        )
+    return name
+
+
+def print_job(
+    training: FilteredGRPOConfig, train_dataset: Dataset, eval_dataset: Dataset | None, *, became_messages: bool
+) -> None:
+    sizes = describe_sizes(train_dataset, eval_dataset)[:-1]
+    become = [BECOME_MESSAGES] if became_messages else []
+    print(f"{sizes}; {describe_processes(training)}", *become, describe_steps(training), sep="\n", flush=True)
+
+
+def print_findings(findings: list[Findings]) -> bool:
+    """Print what the checks of a job have found. Return whether they have found a fault."""
+    has_faults = any(finding.faults for finding in findings)
+    remedy = [f"\n{FAULTS_FOUND}"] if has_faults else []
+    print(verdict(findings), *remedy, sep="\n", flush=True)
+    return has_faults
+
+
+def make_trainer(
+    name: str,
+    rewards: Reward,
+    model: ModelConfig,
+    training: FilteredGRPOConfig,
+    train_dataset: Dataset,
+    eval_dataset: Dataset | None,
+) -> FilteredGRPOTrainer:
+    os.makedirs(training.output_dir, exist_ok=True)
+    options = {
+        "revision": model.model_revision,
+        "attn_implementation": model.attn_implementation,
+        "dtype": model.dtype,
+    }
+    training.model_init_kwargs = {**options, **(training.model_init_kwargs or {})}
+    return FilteredGRPOTrainer(
+        name,
+        rewards,
+        args=training,
+        train_dataset=train_dataset,
+        eval_dataset=eval_dataset,
+        quantization_config=get_quantization_config(model),
+        peft_config=get_peft_config(model),
+    )
+
+
+def train(trainer: FilteredGRPOTrainer) -> None:
+    """Train with a bar of this command, and save the model with its card."""
+    training = trainer.args
+    progress = RewardProgress()
     if not training.disable_tqdm:
         trainer.remove_callback(ProgressCallback)
         trainer.add_callback(progress)
@@ -120,20 +169,18 @@ def main(arguments: Sequence[str]) -> None:
             raise KeyboardInterrupt
     trainer.save_model()
     trainer.create_model_card(Path(training.output_dir).name)
-    if trainer.is_world_process_zero():
-        trained = f"Trained to step {trainer.state.global_step}."
-        print("", trained if eval_dataset is None else evaluation.report(), "", sep="\n")
-        print(f"The model is in {training.output_dir}.")
-        if training.group_records:
-            try:
-                page = write_report(training.output_dir, Path(training.output_dir, "report.html"))
-                print(f"The report is in {page}.")
-            except (OSError, ValueError) as error:  # which is none of the run
-                print(f"The report was not written. {error}")
-    # The wrapped model keeps the process group alive, whose threads could abort Python while it exits.
-    trainer.model_wrapped = trainer.model
-    trainer.accelerator.free_memory()
-    trainer.accelerator.end_training()
+
+
+def print_places(training: FilteredGRPOConfig) -> None:
+    """Write the report, and print where it and the model are."""
+    print(f"The model is in {training.output_dir}.")
+    if not training.group_records:
+        return
+    try:
+        page = write_report(training.output_dir, Path(training.output_dir, "report.html"))
+        print(f"The report is in {page}.")
+    except (OSError, ValueError) as error:  # which is none of the run
+        print(f"The report was not written. {error}")
 
 
 @contextlib.contextmanager
@@ -142,15 +189,19 @@ def end_when_interrupted(trainer: FilteredGRPOTrainer) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         if trainer.is_world_process_zero():
-            folder = trainer.args.output_dir
-            last = choose_last_checkpoint(folder)
-            kept = (
-                f"The last checkpoint is {last}. To continue," if last else "There is no checkpoint. To start again,"
-            )
-            is_whole = last is None or describe_fault(Path(last)) is None
-            remedy = "add --resume_from_checkpoint auto to the command." if is_whole else FROM_WEIGHTS
-            print(f"\nInterrupted at step {trainer.state.global_step}. {kept} {remedy}", file=sys.stderr)
+            print(f"\n{describe_interruption(trainer)}", file=sys.stderr)
         sys.exit(INTERRUPTED)
+
+
+def describe_interruption(trainer: FilteredGRPOTrainer) -> str:
+    """Return at which step a run was interrupted, and how to continue it."""
+    last = choose_last_checkpoint(trainer.args.output_dir)
+    kept = "There is no checkpoint. To start again,"
+    if last:
+        kept = f"The last checkpoint is {last}. To continue,"
+    is_whole = last is None or describe_fault(Path(last)) is None
+    remedy = "add --resume_from_checkpoint auto to the command." if is_whole else FROM_WEIGHTS
+    return f"Interrupted at step {trainer.state.global_step}. {kept} {remedy}"
 
 
 def is_launched() -> bool:
@@ -159,10 +210,14 @@ def is_launched() -> bool:
 
 def describe_processes(training: FilteredGRPOConfig) -> str:
     """Return how many processes train, and on which device. On CPUs, accelerate launch starts one without --multi_gpu."""
-    device, count = training.device.type, training.world_size
-    is_alone = device == "cpu" and count == 1 and is_launched()
-    remedy = " --cpu starts only one. To start two, write accelerate launch --multi_gpu --num_processes 2."
-    return f"{count} process{'es' * (count > 1)} on the {device.upper()}.{remedy * is_alone}"
+    device = training.device.type
+    number = training.world_size
+    processes = f"{number} process{'es' * (number > 1)} on the {device.upper()}."
+    if device == "cpu" and number == 1 and is_launched():
+        return (
+            f"{processes} --cpu starts only one. To start two, write accelerate launch --multi_gpu --num_processes 2."
+        )
+    return processes
 
 
 def use_all_cores(training: FilteredGRPOConfig) -> None:
@@ -180,7 +235,8 @@ class FreeCores(TrainerCallback):
     """
 
     def __init__(self) -> None:
-        self.process, self.most = psutil.Process(), torch.get_num_threads()
+        self.process = psutil.Process()
+        self.most = torch.get_num_threads()
         self.is_told = False
         self.count_others()
 
@@ -212,7 +268,7 @@ class FreeCores(TrainerCallback):
 def measure(trainer: Trainer) -> tuple[DataFrame, dict[str, str]]:
     """Evaluate a model on its `eval_dataset`. Return the means of each group, with its total, and a completion of each prompt."""
     groups: list[ScoredGroups] = []  # TRL keeps those of the last batch only
-    score, names = trainer._score, [*trainer.reward_func_names, "reward"]
+    score = trainer._score
 
     def collect(*args: Any) -> ScoredGroups:
         groups.append(score(*args))
@@ -223,10 +279,13 @@ def measure(trainer: Trainer) -> tuple[DataFrame, dict[str, str]]:
         trainer.evaluate()
     finally:
         del trainer._score
-    scores = [torch.column_stack([one.rewards.nanmean(1), one.totals.nanmean(1)]).cpu().numpy() for one in groups]
-    means = DataFrame(np.concatenate(scores), columns=names)
+    scores = []
+    for scored in groups:
+        columns = torch.column_stack([scored.rewards.nanmean(1), scored.totals.nanmean(1)])
+        scores.append(columns.cpu().numpy())
+    means = DataFrame(np.concatenate(scores), columns=[*trainer.reward_func_names, "reward"])
     if groups[0].size > 1:  # one completion is no group
-        means[DEAD] = np.concatenate([1.0 - one.live.cpu().numpy() for one in groups])
+        means[DEAD] = np.concatenate([1.0 - scored.live.cpu().numpy() for scored in groups])
     completions: dict[str, str] = {}
     for prompt, completion in zip(trainer._logs["prompt"], trainer._logs["completion"], strict=True):
         completions.setdefault(prompt_text(prompt), completion_text(completion))
@@ -251,21 +310,28 @@ class BeforeAndAfter(TrainerCallback):
 
     def report(self, examples: int = 3) -> str:
         """Return a table of both evaluations with changes on the same prompts, and completions of a few problems."""
-        (before, old), (after, new) = self.before, self.after
-        first, rows = f"step {self.first_step}" if self.first_step else "before", []
+        before, old = self.before
+        after, new = self.after
+        first = f"step {self.first_step}" if self.first_step else "before"
+        rows = [["held-out problems", first, "after", "change"]]
         for name in after:
-            change = (after[name] - before[name]).dropna()
-            shown = (
-                f"{change.mean():+.3f} ± {NORMAL_95 * change.sem():.3f}" if name != DEAD and len(change) > 1 else ""
-            )
             if not (before[name].isna().all() or after[name].isna().all()):
-                rows.append([name, f"{before[name].mean():.3f}", f"{after[name].mean():.3f}", shown])
-        table = format_table([["held-out problems", first, "after", "change"], *rows], "<>>>")
-        lines = [f"Trained to step {self.trainer.state.global_step} in {self.seconds:.0f} s.", "", *table]
+                change = "" if name == DEAD else describe_change(after[name] - before[name])
+                rows.append([name, f"{before[name].mean():.3f}", f"{after[name].mean():.3f}", change])
+        lines = [f"Trained to step {self.trainer.state.global_step} in {self.seconds:.0f} s.", ""]
+        lines += format_table(rows, "<>>>")
         for prompt in [prompt for prompt in old if prompt in new][:examples]:
             texts = {first: old[prompt], "after": new[prompt]}
             lines += ["", prompt, *(f"  {f'{name}:':{len(first) + 1}} {text}" for name, text in texts.items())]
         return "\n".join(lines)
+
+
+def describe_change(changes: Series) -> str:
+    """Return the mean of changes on the same prompts with half of its 95 % interval, or nothing for a single prompt."""
+    changes = changes.dropna()
+    if len(changes) < 2:
+        return ""
+    return f"{changes.mean():+.3f} ± {NORMAL_95 * changes.sem():.3f}"
 
 
 class RewardProgress(ProgressCallback):
