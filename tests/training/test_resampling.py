@@ -86,8 +86,9 @@ def test_resample_draws_only_what_is_missing(config, problems):
 def test_ranks_get_equal_numbers_of_rows_of_the_same_prompts():
     dataset = [{"prompt": f"{place}"} for place in range(10)]
     ranks = [SimpleNamespace(num_processes=4, process_index=rank) for rank in range(4)]
-    trainers = [SimpleNamespace(train_dataset=dataset, num_generations=2, accelerator=rank) for rank in ranks]
-    parts = [draw_rows(trainer, PromptStream(10, seed=3), 3) for trainer in trainers]
+    alike = {"train_dataset": dataset, "num_generations": 2}
+    trainers = [SimpleNamespace(**alike, accelerator=rank, _prompts=PromptStream(10, seed=3)) for rank in ranks]
+    parts = [draw_rows(trainer, 3) for trainer in trainers]
     assert [len(part) for part in parts] == [2, 2, 2, 2]  # 3 prompts of 2 rows are rounded up to 4
     rows = [row for part in parts for row in part]
     assert [row[PLACE_COLUMN] for row in rows] == [place for place in draw(PromptStream(10, seed=3), 4) for _ in "ab"]

@@ -87,7 +87,7 @@ def find_unpaid(signs: Signs) -> Findings:
 
 
 def join_names(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join_names(names[:-1]), *names[-1:]]))
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def find_cut_off(signs: Signs) -> Findings:

@@ -1,6 +1,6 @@
 """The trainer: TRL's `GRPOTrainer` without the work that dead groups cost. Only this folder and `cli` load torch and TRL."""
 
-from .alarms import StopOnWarning
+from ..diagnosis.alarms import StopOnWarning
 from .config import FilteredGRPOConfig
 from .trainer import FilteredGRPOTrainer
 

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 from accelerate.utils import send_to_device
@@ -27,6 +27,7 @@ except ImportError:  # before torch 2.10
     varlen_attn = None  # type: ignore[assignment]
 
 logger = logging.getLogger(__name__)
+Attention: TypeAlias = Callable[..., Any]  # an implementation, as transformers calls it
 LENGTHS = ("cu_seq_lens_q", "cu_seq_lens_k", "max_length_q", "max_length_k")  # that FlashAttention is told of rows
 SIMILAR = 0.75  # a row of a padded call has at least this part of the queries of the longest one
 
@@ -54,7 +55,7 @@ class Rows:
     calls: list[Call]
     # Where each token's output (tokens,) is among the outputs of all calls. None means the same order.
     places: Tensor | None = None
-    kernel: Callable[..., Any] | None = None  # in the place of the model's implementation of attention
+    kernel: Attention | None = None  # in the place of the model's implementation of attention
     masks: tuple[Any, ...] = (None,)
     window: int | None = None
 
@@ -71,7 +72,7 @@ class Rows:
         masks = (options | {"q_length": own, "kv_length": all, "q_offset": all - own} for all, own in widths)
         return replace(self, masks=tuple(make_mask(**own) for own in masks))
 
-    def attend(self, call: Callable[..., Any], query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Tensor:
+    def attend(self, call: Attention, query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Tensor:
         """Return what attention says of a sequence, (1, tokens, heads, width), from tensors (1, heads, tokens, width)."""
         if self.places is None and options.get("sliding_window") != self.window:
             raise ValueError("the mask and the kernel of a layer have different windows")
@@ -123,7 +124,7 @@ def split_by_length(members: Sequence[Member], before: int) -> Iterator[list[Mem
             start = end
 
 
-def chain_rows(members: Sequence[Member], tokens: int, kernel: Callable[..., Any] | None = None) -> Rows:
+def chain_rows(members: Sequence[Member], tokens: int, kernel: Attention | None = None) -> Rows:
     """Return one call for all rows of a sequence. Its kernel is told their lengths."""
     counts = [row.own for row in members], [len(row.columns) for row in members]
     starts = (torch.tensor([0, *accumulate(own)], dtype=torch.int32) for own in counts)
@@ -151,7 +152,7 @@ def make_masks(plain: Callable[..., Any], *args: Any, **options: Any) -> Any:
 
 
 def attend(
-    plain: Callable[..., Any] | None,
+    plain: Attention | None,
     module: torch.nn.Module,
     query: Tensor,
     key: Tensor,

@@ -18,7 +18,7 @@ from torch import Tensor
 from ..distributed import rank_index
 from ..records.dead_groups import GroupKind, Rule, find_kind, find_kind_alone, sum_covariances
 from ..records.fields import Completion, drop_infinite, summarize_totals
-from .rows import TensorBatch
+from .rows import DataRow, TensorBatch, TokenIds
 
 
 logger = logging.getLogger(__name__)
@@ -181,11 +181,11 @@ class Generation:
 
 
 def list_completions(
-    rows: list[dict],
+    rows: list[DataRow],
     prompts: list,
     contents: list,
-    ids: list[list[int]],
-    mask: list[list[int]] | None,
+    ids: TokenIds,
+    mask: TokenIds | None,
     last_ids: set[int],
     logged: dict[str, list],
 ) -> list[Completion]:
@@ -219,14 +219,14 @@ def align_columns(logs: dict[str, Any], count: int) -> Iterator[None]:
         table[name].extendleft([None] * (len(logs["prompt"]) - len(table[name])))
 
 
-def add_columns(rows: list[dict], fields: dict[str, Any]) -> None:
+def add_columns(rows: list[DataRow], fields: dict[str, Any]) -> None:
     """Add the extra fields that a rollout function returns to the rows, as TRL does before it scores them."""
     for name, values in fields.items():
         for row, value in zip(rows, values if isinstance(values, list) else repeat(values), strict=False):
             row[name] = value
 
 
-def mark_text(rows: list[dict[str, Any]]) -> None:
+def mark_text(rows: list[DataRow]) -> None:
     """Let TRL take rows without an image as text, which it does if `images` is an empty list, but not if it is None."""
     images = [row[name] for row in rows for name in ("image", "images") if name in row]
     if images and all(one is None or (isinstance(one, list) and not one) for one in images):
@@ -234,7 +234,7 @@ def mark_text(rows: list[dict[str, Any]]) -> None:
             row["images"] = []
 
 
-def agree_on_images(rows: list[dict], images: list | None) -> bool:
+def agree_on_images(rows: list[DataRow], images: list | None) -> bool:
     """Return whether all ranks or no ranks have images. TRL gathers images for its table, so all ranks must agree."""
     has_images = images is not None or any(row.get("images") or row.get("image") for row in rows)
     return len({*gather_object([has_images])}) == 1

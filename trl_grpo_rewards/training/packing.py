@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from statistics import fmean
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from .config import ROW_MEANS, FilteredGRPOConfig, Plan
 from .means import Weights, add_shares
-from .passes import LOGPS_ARGUMENTS, Logps, Sharing, pack, plan_shared, score_packed, score_padded, takes_rows
+from .passes import LOGPS_ARGUMENTS, Logps, Scorer, Sharing, pack, plan_shared, score_packed, score_padded, takes_rows
 from .paths import count_different, list_groups
 from .placement import Batch, Size, list_orders, plan_batches, spread_groups
 from .positions import Positioned, find_limit, takes_positions
@@ -96,7 +96,7 @@ class Packer:
             return plan_shared([row["facts"].path for row in rows], sharing, max_tokens, max_passes)
         return plan_batches(list_orders([*map(self.measure_row, rows)]), max_tokens, max_passes, max_rows)
 
-    def score(self, score: Callable[..., Logps], model: nn.Module, batch: TensorBatch, rows: list[int]) -> Logps:
+    def score(self, score: Scorer, model: nn.Module, batch: TensorBatch, rows: list[int]) -> Logps:
         """Return what a model says of some rows of a batch of TRL, 0 for padding and NaN for other rows."""
         batch = {name: value for name, value in batch.items() if value is not None and value is not False}
         ids, mask, completion = (batch.pop(name) for name in LOGPS_ARGUMENTS[:3])
@@ -254,7 +254,7 @@ def build_packer(trainer: Any, plan: Plan, has_aux_loss: bool) -> Packer:
     return packer
 
 
-def run_pass(score: Callable[..., Logps], model: nn.Module, batch: TensorBatch, has_entropy: bool) -> Logps:
+def run_pass(score: Scorer, model: nn.Module, batch: TensorBatch, has_entropy: bool) -> Logps:
     if "packed" in batch:
         return score_packed(score, model, batch["packed"], has_entropy)
     told = Positioned(model, position_ids=batch["position_ids"]) if "position_ids" in batch else model

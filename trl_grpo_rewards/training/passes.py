@@ -18,6 +18,7 @@ from .positions import Positioned, find_base
 
 
 Logps: TypeAlias = tuple[Tensor, Tensor | None, Tensor | None]  # of tokens, their entropies, load-balancing loss
+Scorer: TypeAlias = Callable[..., Logps]  # TRL's `_get_per_token_logps_and_entropies`, or what a subclass makes of it
 Layout: TypeAlias = Callable[[Sequence[Member], int], Rows]
 # Arguments of TRL's `_get_per_token_logps_and_entropies` after the model, which Unsloth passes by position.
 LOGPS_ARGUMENTS = ("input_ids", "attention_mask", "logits_to_keep", "batch_size", "compute_entropy")
@@ -103,7 +104,7 @@ def cut_states(backbone: nn.Module, args: Any, output: Any) -> Any:
     return output
 
 
-def score_packed(score: Callable[..., Logps], model: Any, packed: Packed, has_entropy: bool) -> Logps:
+def score_packed(score: Scorer, model: Any, packed: Packed, has_entropy: bool) -> Logps:
     """Return what a method of TRL says about rows that share tokens, with 0 for padding."""
     every = torch.ones_like(packed.tokens)
     scored = max(1, packed.columns.numel())
@@ -123,7 +124,7 @@ def run_packed(model: Any, packed: Packed, labels: Tensor, **inputs: Any) -> Any
         return model(**inputs)
 
 
-def score_padded(score: Callable[..., Logps], model: Any, keep: int, *args: Any, **options: Any) -> Logps:
+def score_padded(score: Scorer, model: Any, keep: int, *args: Any, **options: Any) -> Logps:
     """Return what a method of TRL says about the last `keep` columns of padded rows."""
     return score(Cut(model, keep=keep) if takes_rows(model) else model, *args, **options)
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from functools import partial
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import torch.distributed as dist
 from accelerate import Accelerator
@@ -11,6 +11,7 @@ from accelerate.utils import gather_object
 from torch import Tensor
 
 
+Group: TypeAlias = list[dict[str, Any]]  # rows that stay together
 PASSES_PER_BUDGET = 16  # another micro-batch is worth it if it saves more than this part of the largest
 
 
@@ -52,13 +53,13 @@ def plan_moves(lengths: list[list[int]]) -> list[Move]:
         moves.append(Move(source, target, place))
 
 
-def spread_groups(groups: list[list[dict]], weights: list[int], accelerator: Accelerator) -> list[dict]:
+def spread_groups(groups: list[Group], weights: list[int], accelerator: Accelerator) -> Group:
     """Spread groups of rows over the ranks so that they weigh about the same, and return the rows of this rank."""
     moves = plan_moves(gather_object([weights]))
-    return sum(move_groups(groups, moves, accelerator.process_index, accelerator.device), list[dict]())
+    return sum(move_groups(groups, moves, accelerator.process_index, accelerator.device), Group())
 
 
-def move_groups(groups: list[list[dict]], moves: list[Move], rank: int, device: Any) -> list[list[dict]]:
+def move_groups(groups: list[Group], moves: list[Move], rank: int, device: Any) -> list[Group]:
     """Carry out moves, one at a time so that no rank holds much more than its own, and return the groups of this rank."""
     received = []
     left = set[int]()
@@ -67,7 +68,7 @@ def move_groups(groups: list[list[dict]], moves: list[Move], rank: int, device: 
             dist.send_object_list([[copy_row(row, "cpu") for row in groups[place]]], target)
             left.add(place)
         elif rank == target:
-            box: list[list[dict]] = [[]]
+            box: list[Group] = [[]]
             dist.recv_object_list(box, source)
             received.append([copy_row(row, device) for row in box[0]])
     return [group for place, group in enumerate(groups) if place not in left] + received

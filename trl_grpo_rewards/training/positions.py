@@ -30,13 +30,18 @@ def takes_positions(model: Any, *, has_images: bool) -> bool:
     # Models without rotary embeddings may count only tokens that are not padding (OPT), or be told nothing (Bloom). States
     # may take padding for tokens (RecurrentGemma), and PEFT puts virtual tokens before the padding.
     base = find_base(model)
-    kinds = [kind for kind in type(base).__mro__ if kind.__module__.startswith("transformers.models.")]
+    kinds = list_library_classes(base)
     masks_states = any(hasattr(sys.modules[kind.__module__], "apply_mask_to_padding_states") for kind in kinds)
     is_rotary = bool(getattr(base.config.get_text_config(), "rope_parameters", None))
     takes = "position_ids" in inspect.signature(type(base).forward).parameters
     sees_padding = getattr(base, "_is_stateful", False) and not masks_states or count_virtual_tokens(model) > 0
     has_images = has_images and hasattr(base.config, "vision_config")
     return bool(kinds) and is_rotary and takes and not has_images and not sees_padding
+
+
+def list_library_classes(model: Any) -> list[Any]:
+    """Return the classes of a model, its own one first, that are of transformers and not of a user."""
+    return [kind for kind in type(model).__mro__ if kind.__module__.startswith("transformers.models.")]
 
 
 def find_limit(model: Any) -> float:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from torch.utils.data import Dataset
 from ..errors import CheckpointMismatch
 from .groups import Generation
 from .placement import spread_groups
-from .rows import TensorBatch
+from .rows import DataRow, TensorBatch
 
 
 PLACE_COLUMN = "trl_grpo_rewards_place"  # index of a prompt; rewards and records do not see it
@@ -78,7 +79,7 @@ class PromptStream:
             )
 
 
-class PlacedRows(Dataset[dict[str, Any]]):
+class PlacedRows(Dataset[DataRow]):
     """Rows of a dataset with their index in it. The dataset is not rewritten, even if it is shuffled or filtered."""
 
     def __init__(self, dataset: Any) -> None:
@@ -87,14 +88,13 @@ class PlacedRows(Dataset[dict[str, Any]]):
     def __len__(self) -> int:
         return len(self.dataset)
 
-    def __getitem__(self, index: int) -> dict[str, Any]:
+    def __getitem__(self, index: int) -> DataRow:
         return {**self.dataset[index], PLACE_COLUMN: index}
 
 
 def resample(
     trainer: Any,
     sample: Callable[..., Any],
-    stream: PromptStream,
     output: TensorBatch,
     generation: Generation,
     asked: set[int],
@@ -107,17 +107,16 @@ def resample(
     found = alive = int(live.sum())
     rounds = 0
     first = packer.unstack(output)
-    kept = [row for row, is_live in zip(first, rows.tolist(), strict=True) if is_live]
+    kept = [*compress(first, rows.tolist())]
     while found < wanted and rounds < trainer.args.max_resample_rounds:
         missing = wanted - found
         count = min(math.ceil(missing * (sampled + 1) / (alive + 1)), wanted)  # expected to fill the batch
-        if not (inputs := draw_rows(trainer, stream, count, asked)):
+        if not (inputs := draw_rows(trainer, count, asked)):
             break
         more, generation, prompts = sample(inputs)
         live = generation.live_groups
         used = live & (live.cumsum(0) <= missing)
-        is_used = generation.find_rows(used).tolist()
-        kept += [row for row, is_in in zip(packer.unstack(more), is_used, strict=True) if is_in]
+        kept += compress(packer.unstack(more), generation.find_rows(used).tolist())
         alive += int(live.sum())
         sampled += len(live)
         rounds += 1
@@ -131,11 +130,11 @@ def resample(
     return whole, torch.arange(len(first), device=rows.device) < len(kept), rounds
 
 
-def draw_rows(trainer: Any, stream: PromptStream, count: int, avoid: Collection[int] = ()) -> list[dict[str, Any]]:
+def draw_rows(trainer: Any, count: int, avoid: Collection[int] = ()) -> list[DataRow]:
     """Draw `count` prompts or a few more on all ranks, so that each gets as many rows, and return the rows of this rank."""
     ranks = trainer.accelerator.num_processes
     step = ranks // math.gcd(ranks, trainer.num_generations)
-    drawn = stream.draw_others(math.ceil(count / step) * step, avoid)
+    drawn = trainer._prompts.draw_others(math.ceil(count / step) * step, avoid)
     places = [place for place in drawn[: len(drawn) // step * step] for _ in range(trainer.num_generations)]
     share = len(places) // ranks
     first = trainer.accelerator.process_index * share

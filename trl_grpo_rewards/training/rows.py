@@ -1,7 +1,7 @@
 """TRL's training batch of tensors, split into rows, dicts of one completion without its padding, and stacked again."""
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
@@ -11,8 +11,10 @@ from .paths import Path, read_path
 from .trl_members import utils
 
 
-TensorBatch = dict[str, Any]
-TensorRow = dict[str, Any]
+TensorBatch: TypeAlias = dict[str, Any]
+TensorRow: TypeAlias = dict[str, Any]
+DataRow: TypeAlias = dict[str, Any]  # of the dataset
+TokenIds: TypeAlias = list[list[int]]  # of prompts or completions
 PAD_TOKEN_ID = None  # placeholder for the id of the padding token, which depends on the tokenizer
 PROMPT_WIDE = {"prompt_ids": PAD_TOKEN_ID, "prompt_mask": 0}  # (rows, prompt tokens), padded on the left
 

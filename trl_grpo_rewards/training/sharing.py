@@ -9,7 +9,7 @@ from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS as MASKS
 
 from .attention import attend_unpadded, chain_rows, has_unpadded_attention, let_attend, pad_rows
 from .passes import Layout, Sharing
-from .positions import find_base, takes_positions
+from .positions import find_base, list_library_classes, takes_positions
 from .trl_members import has_fused_head
 
 
@@ -62,8 +62,7 @@ def find_obstacle(model: Any, base: Any, config: Any) -> str:
 
 def calls_interface(base: Any) -> bool:
     """Return whether the attention of a model is looked up by the name of its implementation."""
-    kinds: Any = (kind for kind in type(base).__mro__ if kind.__module__.startswith("transformers.models."))
-    return bool(next(kinds)._can_set_attn_implementation())
+    return bool(list_library_classes(base)[0]._can_set_attn_implementation())
 
 
 def choose_layout(config: Any, accelerator: Accelerator, dtype: torch.dtype) -> Layout:

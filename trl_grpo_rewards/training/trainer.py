@@ -35,10 +35,10 @@ from torch.utils.data import DataLoader, Sampler
 from trl import GRPOTrainer
 
 from ..batch import GROUP_SIZE
+from ..diagnosis.alarms import Alarm
 from ..expressions import Reward, is_outcome
 from ..faults import find_unused_template
 from ..scores import check_rollout
-from .alarms import Alarm
 from .attention import avoid_cudnn
 from .checkpoints import agree_on_checkpoint, name_metric, resume_order
 from .config import FilteredGRPOConfig, build_rule, make_plan
@@ -55,11 +55,11 @@ from .groups import (
 )
 from .means import MetricMeans, pad_gathered
 from .packing import build_packer
-from .passes import LOGPS_ARGUMENTS, Logps, cut_columns, score_packed, score_padded
+from .passes import LOGPS_ARGUMENTS, Logps, cut_columns, score_packed, score_padded, setting
 from .positions import Positioned
 from .prompts import PLACE_COLUMN, PlacedRows, PromptStream, resample
 from .recording import Recorder, describe_run
-from .rows import TensorBatch
+from .rows import DataRow, TensorBatch, TokenIds
 from .trial import Trial
 from .trl_members import check_attributes, check_trl, find_changes, has_fused_head, replace_members, warn_of_newer_trl
 from .validation import check_arguments, check_functions, find_outcome, unpack_rewards
@@ -72,7 +72,7 @@ logger = logging.getLogger(__name__)
 class Sampling:
     """A generation that TRL is sampling."""
 
-    rows: list[dict[str, Any]]  # of the dataset, that completions are sampled of
+    rows: list[DataRow]  # of the dataset, that completions are sampled of
     generation: Generation | None = None  # once completions are scored
 
 
@@ -127,18 +127,16 @@ class FilteredGRPOTrainer(GRPOTrainer):
         changes = find_changes(self, FilteredGRPOTrainer, GRPOTrainer)
         make_plan(args, changes)
         reward_funcs, weights = unpack_rewards(reward_funcs, args)
-        world = kwargs.get("environment_factory"), kwargs.get("rollout_func")
-        if world[1] is not None:
-            kwargs["rollout_func"] = partial(check_rollout, world[1])
-        full_model = None if kwargs.get("peft_config") else model
-        check_arguments(args, reward_funcs, train_dataset, eval_dataset, *world, weights, full_model)
+        kwargs |= {"train_dataset": train_dataset, "eval_dataset": eval_dataset}
+        check_arguments(args, reward_funcs, weights, model, **kwargs)
         check_trl(FilteredGRPOTrainer, GRPOTrainer)
         if args.process_index == 0:
             warn_of_newer_trl()
+        if kwargs.get("rollout_func") is not None:
+            kwargs["rollout_func"] = partial(check_rollout, kwargs["rollout_func"])
         given = len(reward_funcs)
         self._recorder = Recorder(args)
         kwargs["callbacks"] = [self._recorder, *(kwargs.get("callbacks") or [])]
-        kwargs |= {"train_dataset": train_dataset, "eval_dataset": eval_dataset}
         super().__init__(model=model, reward_funcs=reward_funcs, args=args, **kwargs)
         check_attributes(self)
         self._warn_of_template(train_dataset)
@@ -152,12 +150,15 @@ class FilteredGRPOTrainer(GRPOTrainer):
         if args.max_resample_rounds:
             order = len(self.train_dataset), args.seed + 1, args.shuffle_dataset
             self._prompts = PromptStream(*order, has_prompts=train_dataset is not None)
+        self._prepare_passes()
+
+    def _prepare_passes(self) -> None:
         self._packer = build_packer(self, self._plan, has_aux_loss=self.aux_loss_enabled)
         self._sharing_trial = Trial(self._packer)
+        self._means = MetricMeans(self.args.importance_sampling_level == "sequence")
         if self._plan.packs and has_fused_head():
-            for each in filter(None, (self.model, self.ref_model)):
-                cut_columns(each)
-        self._means = MetricMeans(args.importance_sampling_level == "sequence")
+            for model in filter(None, (self.model, self.ref_model)):
+                cut_columns(model)
 
     def _warn_of_template(self, dataset: Any) -> None:
         if self.accelerator.is_main_process:
@@ -254,20 +255,14 @@ class FilteredGRPOTrainer(GRPOTrainer):
         sampling.generation = Generation(completions, groups, self.accelerator.process_index)
         return generated
 
-    def _score(
-        self, calculate: Callable[..., Tensor], prompts: list, contents: list, ids: list[list[int]]
-    ) -> ScoredGroups:
+    def _score(self, calculate: Callable[..., Tensor], prompts: list, contents: list, ids: TokenIds) -> ScoredGroups:
         """Return the groups of all ranks, scored by the method of TRL or of a subclass."""
         size = self.num_generations if self.model.training else self.num_generations_eval
-        known = GROUP_SIZE.set(size)
-        given = self.reward_funcs
+        functions = self.reward_funcs
         if "rewards" not in self._changes:  # an own method may compare functions, or pass arguments by position
-            self.reward_funcs = check_functions(given, self.reward_func_names)
-        try:
+            functions = check_functions(functions, self.reward_func_names)
+        with setting(GROUP_SIZE, size), replace_members(self, reward_funcs=functions):
             rewards = calculate(self._sampling.rows, prompts, contents, ids)
-        finally:
-            GROUP_SIZE.reset(known)
-            self.reward_funcs = given
         if len(rewards) % size:
             raise ValueError(
                 f"num_generations_eval={size} must divide the {len(rewards)} completions of an evaluation batch. Set "
@@ -300,7 +295,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         packer = self._packer if self.model.training else replace(self._packer)  # which counts nothing
         return packer.score(plain, model, batch, rows)
 
-    def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> TensorBatch:
+    def _generate_and_score_completions(self, inputs: list[DataRow]) -> TensorBatch:
         mark_text(inputs)
         self._sampling = Sampling(inputs)
         self._pending_extra_logs.clear()  # an error may have left some
@@ -312,7 +307,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
             clear_dead_rows(output, self._sampling.generation, self._logs["advantages"])
         return output
 
-    def _fill(self, make_batch: Callable[..., TensorBatch], inputs: list[dict[str, Any]]) -> TensorBatch:
+    def _fill(self, make_batch: Callable[..., TensorBatch], inputs: list[DataRow]) -> TensorBatch:
         """Return a batch with the list `live`, which says which rows are trained on."""
         output, generation, prompts = self._sample(make_batch, inputs)
         if not self._removes_dead_rows:
@@ -320,7 +315,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         rows = generation.live
         if self._prompts is not None:
             sample = partial(self._sample, make_batch)
-            output, rows, rounds = resample(self, sample, self._prompts, output, generation, {*prompts})
+            output, rows, rounds = resample(self, sample, output, generation, {*prompts})
             self._log_groups(resample_rounds=rounds)
         if self.zero_variance == "drop":
             mask = output["completion_mask"] * output.get("tool_mask", 1)
@@ -329,7 +324,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         return output
 
     def _sample(
-        self, make_batch: Callable[..., TensorBatch], inputs: list[dict[str, Any]]
+        self, make_batch: Callable[..., TensorBatch], inputs: list[DataRow]
     ) -> tuple[TensorBatch, Generation, list[int]]:
         """Return TRL's batch, its generation, and its prompts, if this run draws them. In training, all is remembered."""
         places = [row.pop(PLACE_COLUMN, None) for row in inputs]
@@ -360,7 +355,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
         if self._prompts is not None:
             self._prompts.check_ranks()
         step = self.state.global_step + 1
-        self._alarm.observe(step, generation.groups)
+        groups = generation.groups
+        self._alarm.observe(step, groups.kinds, groups.kinds_by_outcome, groups.totals.numel())
         self._recorder.record(step, generation, self._logs["advantages"])
 
     def _save_rng_state(self, output_dir: str) -> None:

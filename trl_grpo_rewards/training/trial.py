@@ -1,6 +1,5 @@
 """The trial of shared rows: whether a model says the same of them as of whole rows, but for rounding."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
@@ -9,8 +8,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from .packing import Packer
-from .passes import LOGPS_ARGUMENTS, Logps
+from .passes import LOGPS_ARGUMENTS, Scorer
 from .paths import Path, list_shared
+from .rows import TokenIds
 from .trl_members import utils
 
 
@@ -37,9 +37,7 @@ class Trial:
     generations: int = 0
     longest: int = 0  # row that was tried
 
-    def run(
-        self, score: Callable[..., Logps], model: nn.Module, prompts: list[list[int]], ids: list[list[int]], size: int
-    ) -> None:
+    def run(self, score: Scorer, model: nn.Module, prompts: TokenIds, ids: list[list[int]], size: int) -> None:
         """Try the longest rows of the group with the longest row, if it is time. Groups have `size` rows."""
         if self.packer.sharing is None:
             return
@@ -63,10 +61,10 @@ class Trial:
 
 def compare(
     packer: Packer,
-    score: Callable[..., Logps],
+    score: Scorer,
     model: nn.Module,
-    prompts: list[list[int]],
-    completions: list[list[int]],
+    prompts: TokenIds,
+    completions: TokenIds,
 ) -> str:
     """Return what differs if rows share tokens, or nothing."""
     size = packer.args.per_device_train_batch_size

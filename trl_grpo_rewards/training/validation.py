@@ -55,17 +55,19 @@ def unpack_rewards(reward_funcs: Any, args: FilteredGRPOConfig) -> tuple[list[An
 def check_arguments(
     args: FilteredGRPOConfig,
     reward_funcs: list[Any],
-    train_dataset: Any,
-    eval_dataset: Any,
-    environment_factory: Any = None,
-    rollout_func: Any = None,
     weights: Sequence[float] | None = None,
     model: Any = None,
+    train_dataset: Any = None,
+    eval_dataset: Any = None,
+    environment_factory: Any = None,
+    rollout_func: Any = None,
+    **options: Any,
 ) -> None:
     """Check the trainer's arguments before the model loads. `reward_funcs` are as [`unpack_rewards`] returns them."""
     if not isinstance(train_dataset, (Dataset, IterableDataset, type(None))):
         raise TypeError(describe_no_dataset(train_dataset))
-    check_reference(args, model)
+    if not options.get("peft_config"):
+        check_reference(args, model)
     check_rewards(reward_funcs)
     warn_of_judges(reward_funcs, args.unscored, weights or args.reward_weights)
     has_world = environment_factory is not None

@@ -11,9 +11,9 @@ from trl import GRPOConfig, GRPOTrainer
 from helpers.made_logs import SITUATIONS, simulate
 from helpers.runs import small_config
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, StopOnWarning, demo, reward
+from trl_grpo_rewards.diagnosis.alarms import HOPELESS, Alarm
 from trl_grpo_rewards.diagnosis.symptoms import DEAD_GROUP_REMEDIES, FEW
 from trl_grpo_rewards.records.dead_groups import Rule
-from trl_grpo_rewards.training.alarms import HOPELESS, Alarm
 from trl_grpo_rewards.training.groups import build_groups
 
 
@@ -44,7 +44,7 @@ def observe(kinds):
     for step, kind in enumerate(kinds, 1):
         rewards = torch.tensor(SCORES[kind] * 16).unsqueeze(1)
         groups = build_groups(rewards, torch.arange(32), 8, ["never"], torch.ones(1), Rule("never"))
-        alarm.observe(step, groups)
+        alarm.observe(step, groups.kinds, groups.kinds_by_outcome, groups.totals.numel())
         alarm.on_step_end(None, TrainerState(global_step=step), None)
 
 

@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from statistics import fmean
 from typing import Any
 
-from transformers import TrainerCallback, TrainerControl, TrainerState
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
-from ..diagnosis.signs import Signs
-from ..diagnosis.symptoms import FACTS, diagnose
-from ..records.dead_groups import Rule, count_lessons
-from .config import FilteredGRPOConfig
-from .groups import ScoredGroups
+from ..records.dead_groups import GroupKind, Rule, count_lessons
+from .signs import Signs
+from .symptoms import FACTS, diagnose
 
 
 logger = logging.getLogger(__name__)
@@ -24,7 +22,7 @@ class Alarm(TrainerCallback):
     """Warns once of each fact that the report would warn of."""
 
     def __init__(
-        self, args: FilteredGRPOConfig, metrics: Mapping[str, list[float]], rule: Rule, weights: dict[str, float]
+        self, args: TrainingArguments, metrics: Mapping[str, list[float]], rule: Rule, weights: dict[str, float]
     ) -> None:
         self.args = args
         self.outcome = rule.outcome_reward
@@ -33,11 +31,11 @@ class Alarm(TrainerCallback):
         self.groups: deque[dict[str, Any]] = deque(maxlen=MAX_STEPS)
         self.told: set[str] = set()
 
-    def observe(self, step: int, groups: ScoredGroups) -> None:
-        lessons = count_lessons(groups.kinds, groups.kinds_by_outcome)
-        dead = 1 - groups.live.double().mean().item()
-        entry = {"first": step, "step": step, "completions": groups.totals.numel(), "groups/dead": dead}
-        self.groups.append({**entry, "lessons": lessons})
+    def observe(self, step: int, kinds: list[GroupKind], by_outcome: list[GroupKind], completions: int) -> None:
+        """Remember the groups of a step: their kinds, also by the outcome alone, and how many completions they have."""
+        dead = 1 - kinds.count("live") / len(kinds)
+        entry = {"first": step, "step": step, "completions": completions, "groups/dead": dead}
+        self.groups.append({**entry, "lessons": count_lessons(kinds, by_outcome)})
 
     def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         known = {name: [value for value in values if value == value] for name, values in self.metrics.items()}
