@@ -168,7 +168,7 @@ class Packer:
         plan += [Batch([], 0)] * (len(weights) - len(plan))
         batches = []
         for planned, weight, is_filled in zip(plan, weights, fills, strict=True):
-            own_rows = [live[place] for place in planned.places] + [filler][: int(is_filled)]
+            own_rows = [live[place] for place in planned.places] + [filler][:is_filled]
             built = self.build(own_rows, planned.tokens, None if is_filled else sharing)
             batches.append({**built, "weights": weight})
         if not self.keeps_rows:

@@ -146,7 +146,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self._resolve(changes)
         self._describe(weights or args.reward_weights, given)
         self._sampling = Sampling([])
-        self._prompts: PromptStream | None = None  # without resampling, TRL alone draws prompts
+        self._prompts = None  # without resampling, TRL alone draws prompts
         if args.max_resample_rounds:
             order = len(self.train_dataset), args.seed + 1, args.shuffle_dataset
             self._prompts = PromptStream(*order, has_prompts=train_dataset is not None)
