@@ -89,7 +89,7 @@ def test_rewards_are_built_and_have_names_of_their_own(config):
 def test_a_judge_next_to_other_rewards_is_warned_about(config, problems, caplog, rewards, unscored, is_warned):
     args = config(unscored=unscored)
     funcs, weights = unpack_rewards(rewards, args)
-    check_arguments(args, funcs, problems, None, weights=weights)
+    check_arguments(args, funcs, weights, train_dataset=problems)
     said = [record.message for record in caplog.records]
     assert len(said) == is_warned and all(
         text.endswith("Set unscored='row' to leave such completions out instead.") for text in said
