@@ -55,7 +55,8 @@ def find_program(text: str, tests: RowTests | UnreadableTests | None = None) -> 
     ]
     if not programs or not blocks[-1].is_closed:
         return None
-    names, has_input = set[str](), False
+    names = set[str]()
+    has_input = False
     if isinstance(tests, RowTests) and len(programs) > 1:
         names = list_required(tests)
         has_input = any(isinstance(case, OutputCase) and case.input.strip() for case in tests.cases)
@@ -70,7 +71,9 @@ def list_blocks(text: str) -> list[Block]:
     for start, end in REASONING_MARKS:
         if text.lstrip().startswith(start):  # it may leave fences open
             text = text.partition(end)[2]
-    outside, blocks, block = list[str](), list[Block](), None
+    outside = list[str]()
+    blocks = list[Block]()
+    block = None
     for line in text.replace("\0", "\ufffd").split("\n"):
         may_be_fence = "```" in line or "~~~" in line
         opening = OPENING.fullmatch(line) if may_be_fence else None
@@ -80,7 +83,8 @@ def list_blocks(text: str) -> list[Block]:
             if closing and closing[2].startswith(block.fence) and measure_indent(content) < block.column + 4:
                 outside += [f"\0{len(blocks)}\0", closing[3] or ""]
                 blocks.append(block)
-                block.is_closed, block = True, None
+                block.is_closed = True
+                block = None
                 continue
             block.has_reasoning_end |= any(end in line for _, end in REASONING_MARKS)
             limit = block.column + 4 * block.has_reasoning_end

@@ -31,9 +31,11 @@ STRINGS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?')  # in JSON; the last quote ma
 DEPTHS = {"[": 1, "{": 1, "]": -1, "}": -1}
 # Largest length of an answer, in characters and as a multiple of what is expected. Equal numbers may have texts of
 # different lengths: `0` has three characters with its separator, and `-1.2345678901234567e-07` has 25.
-SPARE_CHARS, CHARS_RATIO = 1000, 10
+SPARE_CHARS = 1000
+CHARS_RATIO = 10
 SPARE_LEVELS = 10  # number of levels by which an answer may be nested more deeply than what is expected
-FOLDER, PACKAGE = Path(inside.__file__).parent, "programs.inside"  # what runs in the sandbox, and its name there
+FOLDER = Path(inside.__file__).parent  # what runs in the sandbox
+PACKAGE = "programs.inside"  # its name there
 MODULES = tuple(sorted(f"{PACKAGE}.{file.stem}" for file in FOLDER.glob("[a-z]*.py")))  # may be loaded early
 
 # What goes before the source for a back end that has not loaded the modules: they travel with it.
@@ -61,7 +63,8 @@ class OutputCase:
 
     def is_right(self, output: str) -> bool:
         """Return whether an output has the expected words. Numbers with a point or an exponent may differ by 1e-6."""
-        words, expected = output.split(), self.output.split()
+        words = output.split()
+        expected = self.output.split()
         if len(words) == len(expected) and all(map(is_right_word, words, expected)):
             return True
         # only whitespace may differ, which is cheap to see before it is looked at
@@ -178,7 +181,10 @@ async def try_program(
     match tests.cases:
         case (PythonTests() as python,):
             return await try_python_tests(program, python, sandbox, limits, partial)
-    total, place, passed, first = len(tests.cases), 0, 0, ProgramVerdict(0, len(tests.cases))
+    total = len(tests.cases)
+    place = 0
+    passed = 0
+    first = ProgramVerdict(0, len(tests.cases))
     async with aclosing(run_cases(program, tests, sandbox, limits)) as results:
         async for case, result in results:
             place += 1
@@ -238,12 +244,15 @@ def judge_tests(tests: RunResult, program: RunResult, limits: Limits, partial: b
         )
         error.is_doubtful = verdict["doubtful"]
         raise error
-    passed, total, failure = verdict.get("passed", 0), verdict.get("total", 0), verdict.get("failure", "")
+    passed = verdict.get("passed", 0)
+    total = verdict.get("total", 0)
+    failure = verdict.get("failure", "")
     if tests.status == "finished" and not failure and 0 < total == passed:
         return ProgramVerdict(total, total) if partial else ProgramVerdict(1, 1)
     stopped = next((one for one in (program, tests) if one.status not in ("finished", "crashed")), None)
     if stopped is not None:
-        status, failure = stopped.status, describe_end(stopped, limits)
+        status = stopped.status
+        failure = describe_end(stopped, limits)
     else:
         status = "crashed" if verdict.get("crashed") or tests.status == "crashed" else "finished"
         failure = failure or describe_end(tests, limits)

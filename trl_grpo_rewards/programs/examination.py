@@ -31,7 +31,8 @@ from .formats import COMPANION_COLUMNS, read_row_tests
 from .python_tests import PythonTests, UnreadableTests
 
 
-MAX_TRIED, SHOWN_ROWS = 64, 10  # rows that are tried with programs, and rows that a warning names at most
+MAX_TRIED = 64  # largest number of rows that are tried with programs
+SHOWN_ROWS = 10  # largest number of rows that a warning names
 # Names of the column with a program that passes, if a dataset has one.
 REFERENCE_COLUMNS = ("solution", "canonical_solution", "code", "reference_solution", "gold_standard_solution")
 KINDS = {OutputCase: "inputs with their outputs", CallCase: "calls", PythonTests: "sets of Python tests"}
@@ -106,7 +107,8 @@ async def examine_in(sandbox: Sandbox, rows: list[dict[str, Any]], column: str, 
     if own:
         found.lines.append(f"{len(own) - len(failed):,} of {len(own):,} solutions of the dataset pass their tests")
     remedy = "Correct or remove these rows."
-    wrong, doubtful = (found.faults, found.warnings, remedy), (found.warnings, found.lines, "Add tests to them.")
+    wrong = (found.faults, found.warnings, remedy)
+    doubtful = (found.warnings, found.lines, "Add tests to them.")
     for (many, few, remedy), places, total, most, what in (
         (wrong, impossible, len(rows), 0.05, "have tests that no program can pass"),
         (wrong, unreadable, len(rows), 0.05, f"have tests in '{column}' that cannot be read"),
@@ -141,7 +143,8 @@ def find_contradiction(tests: RowTests) -> str | None:
     for case in tests.cases:
         match case:
             case OutputCase(input=text, output=output):
-                key, value = (text, ""), output.split()
+                key = (text, "")
+                value = output.split()
             case CallCase(function=function, input=arguments, accepted=(value,)):
                 key = (function, arguments)
             case _:
@@ -200,12 +203,15 @@ SWAPS = {**dict(PAIRS), **{other: one for one, other in PAIRS}, "not": "", "is":
 SWAPS |= {"*": "+", "//": "*", "%": "//", "max": "min", "min": "max", "if": "if not", "elif": "elif not"}
 REMOVED = {ast.Return: "return None", ast.Assign: "pass", ast.AugAssign: "pass", ast.Expr: "pass"}
 LEFT_OUT = re.compile(r"raise |(logger|warnings)\.|['\"]|@|(async )?def |if TYPE_CHECKING|match |return( None)?$")
-TRIED_FAULTS, SECONDS = 3, 1.0  # faults that are tried in a program, and their time limit: it may never end
+TRIED_FAULTS = 3  # number of faults that are tried in a program
+SECONDS = 1.0  # time limit of a program with a fault, which may never end
 
 
 def list_faults(program: str) -> list[tuple[int, str]]:
     """Return the lines of functions, or of a program without any, with a small fault in each, and their numbers."""
-    found, code, lines = [], set[int](), program.split("\n")
+    found = []
+    code = set[int]()
+    lines = program.split("\n")
     tree = ast.parse(program)
     functions: list[ast.AST] = [
         one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
@@ -227,7 +233,8 @@ def list_faults(program: str) -> list[tuple[int, str]]:
 
 def write_mutants(program: str) -> Iterator[tuple[str, str]]:
     """Yield a program with one fault after another, and what was changed. Faults that often change nothing are left out."""
-    lines, faults = program.split("\n"), list[tuple[int, str]]()
+    lines = program.split("\n")
+    faults = list[tuple[int, str]]()
     with contextlib.suppress(SyntaxError, ValueError, RecursionError, tokenize.TokenError):
         for row, line in list_faults(program):
             bounds = (re.sub("([<>])=", r"\1", one) for one in (line, lines[row - 1]))  # as in `a if a >= b else b`

@@ -23,8 +23,9 @@ MAX_LITERAL_CHARS = 1_000_000  # of Python literals; JSON may be longer, and is 
 MAX_UNPACKED_BYTES = 200_000_000  # LiveCodeBench's largest tests have tens of millions
 MAX_LEVELS = 100  # of an expected value
 PACKED = re.compile(r"e[AFJN][A-Za-z0-9+/]{8,}={0,2}")  # base64 of a zlib stream has one of four headers
-# Opcodes in the pickle of a string that are not the string, and how many are read. It has at most five.
-PASSIVE_CODES, MAX_CODES = ("PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "STOP"), 6
+# Opcodes in the pickle of a string that are not the string
+PASSIVE_CODES = ("PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "STOP")
+MAX_CODES = 6  # number of opcodes that are read. The pickle of a string has at most five.
 CHECKER_COLUMNS = ("checker", "generated_checker")  # columns with a program that judges outputs. It is not run.
 # Columns that belong to a column with tests, if a dataset has them next to it.
 COMPANION_COLUMNS = (*"entry_point fn_name test_setup_code test_imports language metadata".split(), *CHECKER_COLUMNS)

@@ -102,7 +102,8 @@ class Worker:
     """A worker process with what [`local.LocalSandbox`] was given. It is started for its first run, or again."""
 
     def __init__(self, modules: Sequence[str], packages: tuple[str, ...]) -> None:
-        self.modules, self.packages = modules, packages
+        self.modules = modules
+        self.packages = packages
         self.missing_files = ""
         self.process: subprocess.Popen[bytes] | None = None
         self.control: socket.socket | None = None
@@ -160,7 +161,8 @@ class Worker:
         return json.loads(message)
 
     def stop(self) -> None:
-        control, process = self.control, self.process
+        control = self.control
+        process = self.process
         self.control = self.process = None
         if control is not None:
             control.close()
@@ -216,7 +218,8 @@ class LocalSandbox:
     """A number of workers. They import modules of this package, and packages named as distributions."""
 
     def __init__(self, size: int, modules: Iterable[str] = (), packages: Iterable[str] = ()) -> None:
-        self.modules, self.packages = frozenset(modules), tuple(sorted({*packages}))
+        self.modules = frozenset(modules)
+        self.packages = tuple(sorted({*packages}))
         self.threads = ThreadPoolExecutor(size, thread_name_prefix="sandbox")
         self.workers = [Worker(sorted(self.modules), self.packages) for _ in range(size)]
         self.idle: queue.SimpleQueue[Worker] = queue.SimpleQueue()

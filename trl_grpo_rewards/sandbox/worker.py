@@ -48,7 +48,9 @@ PRELOADED = (  # modules that programs often import
     "hashlib heapq itertools json math numbers operator queue random re statistics string textwrap typing uuid"
 )
 
-UNIMPORTED, SHALLOW = {"antigravity"}, {"idlelib", "turtledemo"}  # modules that open a browser or a window
+# Modules that open a browser or a window
+UNIMPORTED = {"antigravity"}
+SHALLOW = {"idlelib", "turtledemo"}
 DEPTH = 3  # how deep modules of the library are nested that a program can import where it cannot open files
 
 # The first program of each worker. It writes which extension modules need files that the jail hides.
@@ -180,7 +182,8 @@ class Run:
         self.code: int | None = None
         self.stopped: str | None = None
         self.seconds = self.used = 0.0
-        self.kilobytes, self.is_ending = 0, False
+        self.kilobytes = 0
+        self.is_ending = False
 
     def has_ended(self, flags: int = os.WNOHANG) -> bool:
         """Return whether the process has ended, and reap it if so."""
@@ -188,12 +191,14 @@ class Run:
             process, status, usage = os.wait4(self.process, flags)
             if process:
                 self.code = os.waitstatus_to_exitcode(status)
-                self.seconds, self.kilobytes = usage.ru_utime + usage.ru_stime, usage.ru_maxrss
+                self.seconds = usage.ru_utime + usage.ru_stime
+                self.kilobytes = usage.ru_maxrss
         return self.code is not None
 
     def look(self, seconds: float) -> tuple[float, bool | None]:
         """Stop the process if it exceeds a limit. Return how long it computed since the last look, and if it could, if known."""
-        before, self.used = self.used, time.clock_gettime(~self.process << 3 | 2)  # its CPU clock
+        before = self.used
+        self.used = time.clock_gettime(~self.process << 3 | 2)  # its CPU clock
         threads = read_threads(self.process)
         if self.used > seconds:
             stop([self], "timed_out")
@@ -236,7 +241,8 @@ def watch(runs: list[Run], seconds: float, control: "select.poll") -> None:
         looks = [run.look(seconds) for run in runs if not run.has_ended()]
         now = time.monotonic()
         is_idle = not any(is_running for _, is_running in looks)
-        idle, last = idle + is_idle * max(0.0, now - last - sum(used for used, _ in looks)), now
+        idle += is_idle * max(0.0, now - last - sum(used for used, _ in looks))
+        last = now
         patience = WAITING * seconds if all(is_running is None for _, is_running in looks) else seconds
         if idle > patience or now - start > LOADED * seconds:
             stop(runs, "timed_out")
@@ -368,7 +374,8 @@ class PackageFinder:
     """Finds named packages and no others, so that they do without optional packages that happen to be installed."""
 
     def __init__(self, names: Iterable[str], path: list[str]) -> None:
-        self.names, self.path = {*names}, path
+        self.names = {*names}
+        self.path = path
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         return PathFinder.find_spec(name, self.path) if name in self.names else None

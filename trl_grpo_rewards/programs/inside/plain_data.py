@@ -28,7 +28,9 @@ from typing import Any
 
 MAX_SMALL = 1 << 53  # larger integers are hexadecimal, which Python reads in linear time
 MAX_ARRAY = 10_000  # bytes of an array that both sides share: each message looks whether it has changed
-MAX_OBJECTS, MAX_ITEMS = 1_000, 20_000  # that are shared: beyond it, both sides stop sharing the oldest objects
+# What is shared at most: beyond it, both sides stop sharing the oldest objects.
+MAX_OBJECTS = 1_000
+MAX_ITEMS = 20_000
 
 
 class CannotCross(Exception):
@@ -205,14 +207,17 @@ class SharedObjects:
     """The shared objects of one side, whose own numbers are even or odd, as the first one is."""
 
     def __init__(self, first: int) -> None:
-        self.next, self.items, self.has_forgotten = first, 0, False
+        self.next = first
+        self.items = 0
+        self.has_forgotten = False
         self.entries: OrderedDict[int, list[Any]] = OrderedDict()
         self.numbers: dict[int, int] = {}
 
     def add(self, value: Any, kind: str, number: "int | None" = None, is_listed: bool = False) -> int:
         """Share an object, which may also have a number of its class. Its own is new, or what the other side has given it."""
         if number is None:
-            number, self.next = self.next, self.next + 2
+            number = self.next
+            self.next += 2
         if type(number) is not int or number in self.entries:
             raise Violation("a number that is taken")
         contents = [*MUTABLE[kind][1](value)]
@@ -259,7 +264,9 @@ class Writer:
     """Writes the values of one message of a [`dialogue.Peer`], which says how objects of its side cross."""
 
     def __init__(self, peer: Any) -> None:
-        self.refer, self.extend, self.shared = peer.refer, peer.extend, peer.shared
+        self.refer = peer.refer
+        self.extend = peer.extend
+        self.shared = peer.shared
         self.kept: list[Any] = []  # so that no other object gets the same id
         self.places: dict[int, int] = {}
         self.table: list[Any] = []
@@ -315,7 +322,8 @@ class Writer:
         found = "tuple" if extended and found == "namedtuple" else found  # its class is asked for the names
         kind, *contents = entry or [found, *(MUTABLE.get(str(found)) or FIXED[str(found)])[1](value)]
         if extended and kind not in MUTABLE:
-            kind, contents = "extended", [*extended, kind, *contents]
+            contents = [*extended, kind, *contents]
+            kind = "extended"
         described = [kind, [self.write_form(one) for one in contents]]
         if kind in MUTABLE:
             self.added.append(self.shared.add(value, kind, is_listed=bool(extended)))
@@ -326,7 +334,9 @@ class Writer:
 
 class DataReader:
     def __init__(self, table: "list[Any]", peer: Any) -> None:
-        self.table, self.resolve, self.shared = table, peer.resolve, peer.shared
+        self.table = table
+        self.resolve = peer.resolve
+        self.shared = peer.shared
         self.values: list[Any] = [self] * len(table)  # itself: not read yet
         makers = {**MAKERS, "record": lambda name, *items: peer.make_record(name)}
         fillers = []

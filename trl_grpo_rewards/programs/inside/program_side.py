@@ -53,7 +53,10 @@ class Theirs:
     """An object of the tests: a function that the program may call, or an iterator."""
 
     def __init__(self, peer: "ProgramSide", number: int, name: str = "") -> None:
-        self._peer, self._number, self.__name__, self.__qualname__ = peer, number, name, name
+        self._peer = peer
+        self._number = number
+        self.__name__ = name
+        self.__qualname__ = name
 
 
 class TheirFunction(Theirs):

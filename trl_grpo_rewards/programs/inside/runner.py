@@ -56,7 +56,10 @@ def run_tests(tests: "dict[str, Any]", goes_on: bool) -> None:
     sys.modules[GIVEN] = module
     vars(main).update({**found, "__builtins__": BUILTINS, **dict(find_libraries(tests["modules"]))})
     replace_modules(peer, text)
-    total, passed, failure, is_crashed = 0, 0, "", False
+    total = 0
+    passed = 0
+    failure = ""
+    is_crashed = False
     for test, is_counted in list_tests(tests, vars(main)):
         if failure and not goes_on:
             break
@@ -74,9 +77,11 @@ def run_tests(tests: "dict[str, Any]", goes_on: bool) -> None:
                 total += 1
                 if not failure:
                     call = describe_call(*peer.last_call or [None])
-                    failure, is_crashed = f"{find_failing_line(error)}{describe_error(error)}{call}", is_of_program
+                    failure = f"{find_failing_line(error)}{describe_error(error)}{call}"
+                    is_crashed = is_of_program
                 continue
-        total, passed = total + is_counted, passed + is_counted
+        total += is_counted
+        passed += is_counted
     if failure and peer.shared.has_forgotten:
         peer.stop_unjudged("they share more lists with it than are compared after each call. Remove such rows", True)
     if select.select([READ_END], [], [], 0)[0]:
@@ -99,7 +104,8 @@ def replace_modules(peer: TestsSide, text: str) -> None:
     """Give tests our pytest, no input and output, and functions that also happen in the process of the program."""
     sys.modules["pytest"] = pytest_stand_in.make_module()
     vars(unittest)["main"] = lambda *args, **kwargs: None
-    sys.stdin, sys.stdout = io.StringIO(), Sink()
+    sys.stdin = io.StringIO()
+    sys.stdout = Sink()
     for module, name in (("random", "seed"), ("numpy.random", "seed"), ("sys", "setrecursionlimit")):
         if module.partition(".")[0] in sys.modules and name in text:
             function = getattr(importlib.import_module(module), name)
@@ -193,7 +199,8 @@ def list_plain_methods(kind: type, scope: "dict[str, Any]") -> "Iterator[Callabl
         if name.startswith("Test") and isinstance(method, type):
             yield from list_plain_methods(method, scope)
         elif name.startswith("test") and isinstance(method, (FunctionType, staticmethod)):
-            owner, is_static = kind(), isinstance(method, staticmethod)
+            owner = kind()
+            is_static = isinstance(method, staticmethod)
             function = getattr(owner, name) if is_static else method
             for call in list_calls(function, {**scope, **known}, [] if is_static else [owner]):
                 yield functools.partial(run_with_setup, owner, function, call)
@@ -286,7 +293,8 @@ def describe_call(target: Any, args: Any = (), kwargs: Any = None, end: str = ""
 
 def run_side_by_side(tests: str, program: str) -> None:
     """Run two sources that talk, for a server that cannot. The program could reach the process of the tests."""
-    to_tests, to_program = os.pipe(), os.pipe()
+    to_tests = os.pipe()
+    to_program = os.pipe()
     second = start_source(program, to_program[0], to_tests[1], is_quiet=True)
     first = start_source(tests, to_tests[0], to_program[1], is_quiet=False)
     for end in to_tests + to_program:

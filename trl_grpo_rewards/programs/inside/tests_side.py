@@ -40,7 +40,8 @@ SHOWN_ATTRIBUTES = {
     *"__name__ __qualname__ __doc__ __module__ __annotations__ __dict__ __match_args__ __notes__".split()
 }
 SHOWN_ATTRIBUTES |= {*"__code__ __defaults__ __kwdefaults__ __func__ __self__ __dataclass_fields__ __slots__".split()}
-FIRST_PIECES, PIECE = 16, 64  # items of an iterator that are asked for one by one, and at once after that
+FIRST_PIECES = 16  # number of items of an iterator that are asked for one by one
+PIECE = 64  # number of items that are asked for at once after that
 ARITHMETIC = {*BINARY} - {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__contains__"}
 UNARY = ("__neg__", "__pos__", "__abs__", "__invert__")
 ENDING = {"__exit__", "__aexit__"}
@@ -67,7 +68,8 @@ REFERENCES = {"class", "object", "failure", "function", "module", "extended"}  #
 class ProgramExit(SystemExit):
     """Raised where the program called `sys.exit`. It does not end the tests as their own `sys.exit(0)` does."""
 
-    __module__, __qualname__ = "builtins", "SystemExit"
+    __module__ = "builtins"
+    __qualname__ = "SystemExit"
 
 
 class Asking:
@@ -191,7 +193,8 @@ def is_told(found: Any, name: str, args: Any) -> bool:
 
 def make_mixed(name: str, base: type) -> Any:
     """Return an operator of data of a class of the program: its own for its own objects, and that of plain data for others."""
-    special, plain = SPECIALS[name], getattr(base, name, None)
+    special = SPECIALS[name]
+    plain = getattr(base, name, None)
 
     def mixed(self: Any, *args: Any) -> Any:
         return special(self, *args) if plain is None or is_told(self, name, args) else plain(self, *args)
@@ -284,11 +287,16 @@ class TestsSide(Peer):
 
     def __init__(self, verdict: int, tests: "dict[str, Any]", are_sent: bool) -> None:
         super().__init__(0)
-        self.verdict, self.tests, self.are_sent = verdict, tests, are_sent  # whether they send to generators
+        self.verdict = verdict
+        self.tests = tests
+        self.are_sent = are_sent  # whether they send to generators
         self.last_call: Any = None
         self.calls = 0  # that may change something of the program
         self.raised: set[type] = set()  # classes of the errors of the program
-        self.named, self.makers, self.trusted = set[int](), set[int](), set[int]()  # see `name`, by their numbers
+        # By their numbers, see `name`
+        self.named = set[int]()
+        self.makers = set[int]()
+        self.trusted = set[int]()
         self.names: dict[int, set[str]] = {}  # of classes, by which the tests have them
         self.module: Any = None
         self.extended: dict[tuple[type, type], type] = {}  # see `extend_class`
@@ -343,7 +351,8 @@ class TestsSide(Peer):
         for name in found:
             if type(name) is not str or name not in names:
                 self.stop(failure="the program sent a name that the tests did not ask for")
-        self.module, self.found = module, found
+        self.module = module
+        self.found = found
         for name, one in [("", module), *found.items()]:
             self.name(None, name, one)
         self.has_values = any(not isinstance(one, (StandIn, ProgramClass)) for one in found.values())
@@ -397,7 +406,8 @@ class TestsSide(Peer):
     def receive(self) -> "dict[str, Any]":
         message = super().receive()
         for name in STREAMS:
-            printed, stream = message.pop(name, None), getattr(sys, name)
+            printed = message.pop(name, None)
+            stream = getattr(sys, name)
             if isinstance(printed, str) and (name == "stdout" or isinstance(stream, io.StringIO)):  # which tests read
                 stream.write(printed)
         return message
@@ -514,11 +524,14 @@ class TestsSide(Peer):
 
     def iterate(self, original: StandIn) -> "Generator[Any, Any, Any]":
         """Yield the items of an iterator of the program, which gets what the tests send to it or throw into it."""
-        taken, how, given = 0, "", None
+        taken = 0
+        how = ""
+        given = None
         while True:
             size = 1 if taken < FIRST_PIECES or self.are_sent else PIECE
             error, *items = self.request("take", original, size, how, given)
-            how, given = "", None
+            how = ""
+            given = None
             try:
                 for item in items:
                     given = yield item
