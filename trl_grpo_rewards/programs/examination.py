@@ -214,21 +214,26 @@ def list_faults(program: str) -> list[tuple[int, str]]:
     lines = program.split("\n")
     tree = ast.parse(program)
     functions: list[ast.AST] = [
-        one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
+        node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
-    for one in {one for part in functions or [tree] for one in ast.walk(part) if isinstance(one, ast.stmt)}:
-        if not LEFT_OUT.match(ast.unparse(one)):
-            body: list[ast.stmt] = getattr(one, "body", [])
-            code |= {*range(one.lineno, body[0].lineno if body else (one.end_lineno or one.lineno) + 1)}
-            if type(one) in REMOVED and one.lineno == one.end_lineno:
-                found.append((one.lineno, one.col_offset, len(lines[one.lineno - 1]), REMOVED[type(one)]))
-    for kind, text, (row, start), (_, end), line in tokenize.generate_tokens((f"{one}\n" for one in lines).__next__):
+    for node in {node for part in functions or [tree] for node in ast.walk(part) if isinstance(node, ast.stmt)}:
+        if not LEFT_OUT.match(ast.unparse(node)):
+            body: list[ast.stmt] = getattr(node, "body", [])
+            code |= {*range(node.lineno, body[0].lineno if body else (node.end_lineno or node.lineno) + 1)}
+            if type(node) in REMOVED and node.lineno == node.end_lineno:
+                found.append((node.lineno, node.col_offset, len(lines[node.lineno - 1]), REMOVED[type(node)]))
+    found += [fault for fault in list_swaps(lines) if fault[0] in code]
+    return sorted({(row, lines[row - 1][:start] + new + lines[row - 1][end:]) for row, start, end, new in found})
+
+
+def list_swaps(lines: Iterable[str]) -> Iterator[tuple[int, int, int, str]]:
+    """Yield the row, the start, the end and another text for each number, operator and word that has one."""
+    for kind, text, (row, start), (_, end), line in tokenize.generate_tokens((f"{line}\n" for line in lines).__next__):
         new = str(int(text) + 1) if kind == tokenize.NUMBER and text.isdecimal() else SWAPS.get(text)
         is_other = line.startswith("is not", start) or (text == "in" and re.search(r"\bfor\b|not $", line[:start]))
         is_other = is_other or (text == "*" and re.search(r"[(,=]\s*$", line[:start]))
-        if row in code and new is not None and not is_other:
-            found.append((row, start, end, new))
-    return sorted({(row, lines[row - 1][:start] + new + lines[row - 1][end:]) for row, start, end, new in found})
+        if new is not None and not is_other:
+            yield row, start, end, new
 
 
 def write_mutants(program: str) -> Iterator[tuple[str, str]]:

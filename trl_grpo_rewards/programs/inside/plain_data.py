@@ -121,14 +121,19 @@ def fill(kind: str, found: Any, items: "list[Any]") -> None:
         vars(found).update(
             (name, one) for name, one in attributes.items() if isinstance(name, str) and name[:2] != "__"
         )
-    elif kind in ("list", "bytearray", "numbers"):
-        found[:] = array.array(items[0], items[1:]) if kind == "numbers" else items
+    elif kind == "numbers":
+        found[:] = array.array(items[0], items[1:])
+    elif kind in ("list", "bytearray"):
+        found[:] = items
+    elif kind == "deque":
+        found.clear()
+        found.extend(items[1:])
     else:
         if kind == "defaultdict":
-            found.default_factory = FACTORIES.get(items[0]) if isinstance(items[0], str) else items[0]
-        items = items[kind in ("defaultdict", "deque") :]
+            factory, *items = items
+            found.default_factory = FACTORIES.get(factory) if isinstance(factory, str) else factory
         found.clear()
-        (found.extend if kind == "deque" else found.update)(items if kind in ("deque", "set") else pair_up(items))
+        found.update(items if kind == "set" else pair_up(items))
 
 
 def list_arguments(kind: Any, value: Any) -> "Sequence[Any]":

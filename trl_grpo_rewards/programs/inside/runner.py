@@ -56,39 +56,49 @@ def run_tests(tests: "dict[str, Any]", goes_on: bool) -> None:
     sys.modules[GIVEN] = module
     vars(main).update({**found, "__builtins__": BUILTINS, **dict(find_libraries(tests["modules"]))})
     replace_modules(peer, text)
-    total = 0
-    passed = 0
-    failure = ""
-    is_crashed = False
-    for test, is_counted in list_tests(tests, vars(main)):
-        if failure and not goes_on:
-            break
-        try:
-            result = test()
-            if inspect.iscoroutine(result):
-                asyncio.run(result)
-        except unittest.SkipTest:
-            pass
-        except BaseException as error:
-            is_of_program = peer.has_raised(error)
-            if type(error) not in peer.raised and (obstacle := explain_unjudged(error, text)):
-                peer.stop_unjudged(obstacle)
-            if is_of_program or type(error) is not SystemExit or error.code:
-                total += 1
-                if not failure:
-                    call = describe_call(*peer.last_call or [None])
-                    failure = f"{find_failing_line(error)}{describe_error(error)}{call}"
-                    is_crashed = is_of_program
-                continue
-        total += is_counted
-        passed += is_counted
-    if failure and peer.shared.has_forgotten:
+    verdict = run_each(peer, list_tests(tests, vars(main)), text, goes_on)
+    if verdict["failure"] and peer.shared.has_forgotten:
         peer.stop_unjudged("they share more lists with it than are compared after each call. Remove such rows", True)
     if select.select([READ_END], [], [], 0)[0]:
         peer.stop(failure="the program ended, or sent a message that nobody asked for")
-    if not total or not (failure or peer.is_used):
+    if not verdict["total"] or not (verdict["failure"] or peer.is_used):
         peer.stop_unjudged("they use nothing of the program. Correct them, or remove such rows")
-    peer.stop(passed=passed, total=total, failure=failure, crashed=is_crashed)
+    peer.stop(**verdict)
+
+
+def run_each(peer: TestsSide, tests: "Iterator[Any]", text: str, goes_on: bool) -> "dict[str, Any]":
+    """Run tests, up to the first failure or all. Return how many there are and have passed, and the first failure."""
+    verdict: dict[str, Any] = {"passed": 0, "total": 0, "failure": "", "crashed": False}
+    for test, is_counted in tests:
+        if verdict["failure"] and not goes_on:
+            break
+        error = run_test(peer, test, text)
+        if error is None:
+            verdict["passed"] += is_counted
+            verdict["total"] += is_counted
+        elif peer.has_raised(error) or type(error) is not SystemExit or error.code:
+            verdict["total"] += 1
+            if not verdict["failure"]:
+                call = describe_call(*peer.last_call or [None])
+                verdict["failure"] = f"{find_failing_line(error)}{describe_error(error)}{call}"
+                verdict["crashed"] = peer.has_raised(error)
+        del error  # and what its frames have
+    return verdict
+
+
+def run_test(peer: TestsSide, test: Any, text: str) -> Any:
+    """Return the error that a test raises. All ends if it cannot be judged here."""
+    try:
+        result = test()
+        if inspect.iscoroutine(result):
+            asyncio.run(result)
+    except unittest.SkipTest:
+        pass
+    except BaseException as error:
+        if type(error) not in peer.raised and (obstacle := explain_unjudged(error, text)):
+            peer.stop_unjudged(obstacle)
+        return error
+    return None
 
 
 def find_libraries(modules: "dict[str, list[str]]") -> "Iterator[tuple[str, ModuleType]]":
@@ -150,18 +160,15 @@ def find_tests(
     """Yield the tests in a namespace, without the functions that the code has called itself."""
     own = [(name, one) for name, one in [*scope.items()] if getattr(one, "__module__", "") == "__main__"]
     for name, one in own:
-        if isinstance(one, FunctionType) and name not in called:
+        if isinstance(one, type):
+            yield from list_methods(name, one, scope)
+        elif isinstance(one, FunctionType) and name not in called:
             if name == "check" and entry_point:
                 yield functools.partial(lambda test: test(eval(entry_point, scope)), one)
             elif name.startswith("test"):
                 yield from list_calls(one, scope, [])
-        elif isinstance(one, type) and issubclass(one, unittest.TestCase):
-            yield from list_methods(one)
-        elif isinstance(one, type) and name.startswith("Test"):
-            yield from list_plain_methods(one, scope)
-    for name, one in [*scope.items()]:
-        if name.startswith("test") and isinstance(one, functools.partial):
-            yield one
+    items = [*scope.items()]
+    yield from (one for name, one in items if name.startswith("test") and isinstance(one, functools.partial))
 
 
 class Result(unittest.TestResult):
@@ -174,8 +181,11 @@ class Result(unittest.TestResult):
         return ""
 
 
-def list_methods(kind: "type[unittest.TestCase]") -> "Iterator[Callable[[], Any]]":
-    """Yield the tests of a class of unittest. The class is set up before the first of them."""
+def list_methods(name: str, kind: Any, scope: "dict[str, Any]") -> "Iterator[Callable[[], Any]]":
+    """Yield the tests of a class. One of unittest is set up before the first of them."""
+    if not issubclass(kind, unittest.TestCase):
+        yield from list_plain_methods(kind, scope) if name.startswith("Test") else ()
+        return
     suite = [*unittest.defaultTestLoader.loadTestsFromTestCase(kind)]
     for case in suite:
 
@@ -200,9 +210,8 @@ def list_plain_methods(kind: type, scope: "dict[str, Any]") -> "Iterator[Callabl
             yield from list_plain_methods(method, scope)
         elif name.startswith("test") and isinstance(method, (FunctionType, staticmethod)):
             owner = kind()
-            is_static = isinstance(method, staticmethod)
-            function = getattr(owner, name) if is_static else method
-            for call in list_calls(function, {**scope, **known}, [] if is_static else [owner]):
+            function = getattr(method, "__func__", method)
+            for call in list_calls(function, {**scope, **known}, [owner] if function is method else []):
                 yield functools.partial(run_with_setup, owner, function, call)
 
 
