@@ -17,7 +17,7 @@ HOOKS = ("trainer_state", "log_extra", "log_metric")  # what GRPOTrainer passes 
 
 
 @dataclass(frozen=True)
-class Kind:
+class FunctionKind:
     """What the functions of one kind score, and how they get the data of the rows of one call."""
 
     scores: str  # what one call scores, in the words of an error
@@ -40,14 +40,14 @@ PROMPT = ("prompts", prompt_text)
 COMPLETION = ("completions", completion_text)
 MESSAGES = ("completions", completion_messages)
 
-KINDS = {  # the kinds of functions that get data. Those of a batch get columns as TRL passes them.
-    "completion": Kind(
+FUNCTION_KINDS = {  # the kinds of functions that get data. Those of a batch get columns as TRL passes them.
+    "completion": FunctionKind(
         "one completion at a time",
         ("prompt", "completion"),
         {"prompt": PROMPT, "completion": COMPLETION, "messages": MESSAGES},
     ),
-    "batch": Kind("a whole batch", ("prompts", "completions"), lists=None, rest=HOOKS),
-    "group": Kind(
+    "batch": FunctionKind("a whole batch", ("prompts", "completions"), lists=None, rest=HOOKS),
+    "group": FunctionKind(
         "a whole group",
         ("prompt", "completions"),
         {"prompt": PROMPT, "completions": COMPLETION, "messages": MESSAGES},
@@ -168,7 +168,7 @@ class Batch:
         return [*rows_of.values()]
 
     def get_data(
-        self, kind: Kind, names: Iterable[str], calls: Sequence[Sequence[int]], *, is_raw: bool = False
+        self, kind: FunctionKind, names: Iterable[str], calls: Sequence[Sequence[int]], *, is_raw: bool = False
     ) -> dict[str, Sequence[Any]]:
         """Return what each call gets for each parameter. A function can log even if the trainer passed no hooks."""
         data: dict[str, Sequence[Any]] = {}
@@ -183,7 +183,7 @@ class Batch:
                 data[name] = [hooks[name]] * len(calls)
             elif column in self.columns:
                 values = [*map(read, self.columns[column])] if read else self.columns[column]
-                data[name] = cut(values, calls, kind.lists is None or name in kind.lists)
+                data[name] = cut_column(values, calls, kind.lists is None or name in kind.lists)
         return data
 
     def log_extra(self, column: str, values: Sequence[Any], rows: Sequence[int] | None = None) -> None:
@@ -200,14 +200,14 @@ class Batch:
             self.hooks["log_metric"]("/".join((*self.path, metric)), value)
 
 
-def list_runs(changed: Mapping[int, list[str]], size: int) -> list[tuple[int, int]]:
+def list_equal_runs(changed: Mapping[int, list[str]], size: int) -> list[tuple[int, int]]:
     """Return the runs of rows without a change of a column, given the columns that change at each row."""
     return [*pairwise([0, *(row for row, names in changed.items() if names), size])]
 
 
 def find_starts(changed: Mapping[int, list[str]], size: int) -> list[int]:
     """Return where groups start: at each change, and inside longer runs as often as in the shortest one."""
-    runs = list_runs(changed, size)
+    runs = list_equal_runs(changed, size)
     shortest = min(end - start for start, end in runs) or 1
     return [place for start, end in runs for place in range(start, end, shortest)]
 
@@ -219,7 +219,7 @@ def find_varied(changed: Mapping[int, list[str]], size: int) -> list[str]:
 
 def find_varied_alone(changed: Mapping[int, list[str]], size: int) -> list[str]:
     """Return columns that change next to a run of a single row, where the prompt stays the same."""
-    single = [place for run in list_runs(changed, size) if run[1] - run[0] == 1 for place in run]
+    single = [place for run in list_equal_runs(changed, size) if run[1] - run[0] == 1 for place in run]
     return [changed[place][0] for place in single if "prompts" not in changed.get(place, ["prompts"])]
 
 
@@ -239,6 +239,6 @@ def take(values: Sequence[Any], rows: Sequence[int]) -> Sequence[Any]:
     return values if rows == range(len(values)) else [values[row] for row in rows]
 
 
-def cut(values: Sequence[Any], calls: Sequence[Sequence[int]], is_list: bool) -> list[Any]:
+def cut_column(values: Sequence[Any], calls: Sequence[Sequence[int]], is_list: bool) -> list[Any]:
     """Return what each call gets of a column: the values of its rows, or the value of the first one."""
     return [take(values, rows) if is_list else values[rows[0]] for rows in calls]

@@ -219,22 +219,22 @@ class Reward(ABC):
             batch.hooks["log_extra"](column, batch.logged[column])
 
     def __add__(self, other: "Reward | PlainFunction") -> "Reward":
-        return combine(lambda one, two: add(one.terms + two.terms), self, other)
+        return combine_operands(lambda one, two: add(one.terms + two.terms), self, other)
 
     def __radd__(self, other: "int | PlainFunction") -> "Reward":
         if isinstance(other, int) and other == 0:  # so that sum(...) works
             return self
-        return combine(lambda one, two: add(one.terms + two.terms), other, self)
+        return combine_operands(lambda one, two: add(one.terms + two.terms), other, self)
 
     def __sub__(self, other: "Reward | PlainFunction") -> "Reward":
-        return combine(lambda one, two: one + -two, self, other)
+        return combine_operands(lambda one, two: one + -two, self, other)
 
     def __rsub__(self, other: "PlainFunction") -> "Reward":
         return -self + other
 
     def __mul__(self, factor: "float | Reward | PlainFunction") -> "Reward":
         if not isinstance(factor, Real):
-            return combine(multiply, self, factor)
+            return combine_operands(multiply, self, factor)
         products = tuple((to_float(factor) * weight, reward) for weight, reward in self.terms)
         for weight, reward in products:
             if not math.isfinite(weight):
@@ -242,7 +242,7 @@ class Reward(ABC):
         return add(products)
 
     def __rmul__(self, factor: "float | PlainFunction") -> "Reward":
-        return self * factor if isinstance(factor, Real) else combine(multiply, factor, self)
+        return self * factor if isinstance(factor, Real) else combine_operands(multiply, factor, self)
 
     def __neg__(self) -> "Reward":
         return -1 * self
@@ -349,7 +349,7 @@ def multiply(*rewards: Reward) -> Reward:
     return product_weight * Product(tuple(factors))
 
 
-def combine(operation: Callable[..., Reward], *operands: Any) -> Reward:
+def combine_operands(operation: Callable[..., Reward], *operands: Any) -> Reward:
     """Return what an operator makes of its operands, of which one is a reward. Others may become one."""
     (place,) = [one for one in operands if isinstance(one, Reward)][:1]
     rewards = [one if isinstance(one, Reward) else read_operand(one, place) for one in operands]

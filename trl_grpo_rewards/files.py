@@ -45,7 +45,7 @@ def describe_fault(checkpoint: Path, has_deepspeed: bool = True) -> str | None:
         reason = "which only a run with DeepSpeed can do without"
         if has_deepspeed:
             missing = []
-    if read_state(checkpoint) is None:
+    if read_trainer_state(checkpoint) is None:
         missing = ["trainer_state.json"]
         reason = "which is written last"
     if not missing:
@@ -75,10 +75,10 @@ def find_last_checkpoint(output_dir: str | Path, test: Callable[[Path], Any] = i
 
 def choose_last_checkpoint(output_dir: str | Path) -> str | None:
     """Return the newest complete checkpoint of a run, else the newest one with a trainer state."""
-    return find_last_checkpoint(output_dir) or find_last_checkpoint(output_dir, read_state)
+    return find_last_checkpoint(output_dir) or find_last_checkpoint(output_dir, read_trainer_state)
 
 
-def read_state(checkpoint: Path) -> dict[str, Any] | None:
+def read_trainer_state(checkpoint: Path) -> dict[str, Any] | None:
     try:
         state = json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -68,7 +68,7 @@ def check_results(function: Callable[..., Any], reward: str, is_async: bool) -> 
     return call_async if is_async else call
 
 
-PER_ROW = ("prompt_ids", "completion_ids")  # fields of a rollout that must be lists
+LIST_FIELDS = ("prompt_ids", "completion_ids")  # fields of a rollout that must be lists
 
 
 def check_rollout(roll_out: Callable[..., Any], prompts: list[Any], trainer: Any) -> Any:
@@ -80,7 +80,7 @@ def check_rollout(roll_out: Callable[..., Any], prompts: list[Any], trainer: Any
             f"each of 'completion_ids', and one value of 'env_mask' per token; got {wrong}. "
             f"TRL has already repeated the prompts, and the token that ends a completion counts."
         )
-    return {**fields, **{name: [[*map(int, row)] for row in fields[name]] for name in PER_ROW if name in fields}}
+    return {**fields, **{name: [[*map(int, row)] for row in fields[name]] for name in LIST_FIELDS if name in fields}}
 
 
 def describe_wrong_fields(fields: Any, size: int) -> str:
@@ -88,7 +88,7 @@ def describe_wrong_fields(fields: Any, size: int) -> str:
     if not isinstance(fields, Mapping):
         return repr(fields)[:100]
     for name, values in fields.items():
-        if isinstance(values, list) or name in PER_ROW:
+        if isinstance(values, list) or name in LIST_FIELDS:
             count = len(values) if hasattr(values, "__len__") else 0
             if count != size:
                 return f"{count} values in '{name}'"

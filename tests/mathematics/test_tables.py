@@ -5,12 +5,12 @@ import mpmath
 from helpers.values import is_equal
 from trl_grpo_rewards.mathematics.functions import CONTEXT, FUNCTIONS
 from trl_grpo_rewards.mathematics.spellings import SIGN_COMMANDS, SYNONYMS, normalize_signs, skip_group
-from trl_grpo_rewards.mathematics.units import SPELLINGS
+from trl_grpo_rewards.mathematics.units import UNIT_OF
 from trl_grpo_rewards.mathematics.words import changes
 
 
 def test_no_unit_is_a_word_that_changes_a_number():
-    assert [word for word in SPELLINGS if len(word) > 1 and changes(word)] == []
+    assert [word for word in UNIT_OF if len(word) > 1 and changes(word)] == []
 
 
 def test_a_prefix_is_another_unit():

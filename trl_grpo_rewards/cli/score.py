@@ -19,7 +19,7 @@ from ..batch import TRAINER_DATA
 from ..expressions import Reward
 from ..files import replace_file
 from ..function_rewards import find_functions
-from ..records.files import Group, list_parts, read_groups
+from ..records.files import Group, list_group_files, read_groups
 from ..records.rescoring import ScoredGroup, Tally, rescore
 from ..records.runs import RUN_FILE, read_run
 from ..scores import format_score
@@ -52,7 +52,7 @@ def build_parser() -> console.CommandParser:
     return parser
 
 
-def read_rewards(args: argparse.Namespace, expression: str | None) -> Reward:
+def choose_rewards(args: argparse.Namespace, expression: str | None) -> Reward:
     """Read an expression, by default that of the run. An error names modules that the run has imported and this command has not."""
     run = read_run(args.completions) or {}
     missing = [name for name in run.get("modules") or [] if name not in args.modules]
@@ -117,8 +117,8 @@ def format_row(scored: ScoredGroup, row: int) -> str:
 def main(arguments: Sequence[str]) -> None:
     args = build_parser().read(arguments)
     with console.exit_on(TypeError, ValueError, OSError, ImportError), console.keep_stdout_for_json(args.json):
-        rewards = read_rewards(args, args.rewards)
-        old = read_rewards(args, args.against) if args.against else None
+        rewards = choose_rewards(args, args.rewards)
+        old = choose_rewards(args, args.against) if args.against else None
         for contact in [*list_contacts(rewards), *(list_contacts(old) if old else ())]:
             print(console.make_printable(contact), file=sys.stderr)
         summary = describe_scores(score(args, rewards, old))
@@ -152,7 +152,7 @@ def score(args: argparse.Namespace, rewards: Reward, old: Reward | None) -> Tall
 
 def check_output_file(file: Path) -> None:
     """Raise an error if a file for scored rows would replace a folder or the records of a run."""
-    records = map(Path.resolve, list_parts(file.parent))
+    records = map(Path.resolve, list_group_files(file.parent))
     if file.is_dir() or file.resolve() in records:
         raise ValueError(
             f"--out must be a new file, but '{file}' is a folder or has group records. Choose another one."

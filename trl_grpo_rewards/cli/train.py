@@ -265,7 +265,7 @@ class FreeCores(TrainerCallback):
     on_step_begin = on_train_begin
 
 
-def measure(trainer: Trainer) -> tuple[DataFrame, dict[str, str]]:
+def evaluate_model(trainer: Trainer) -> tuple[DataFrame, dict[str, str]]:
     """Evaluate a model on its `eval_dataset`. Return the means of each group, with its total, and a completion of each prompt."""
     groups: list[ScoredGroups] = []  # TRL keeps those of the last batch only
     score = trainer._score
@@ -300,13 +300,13 @@ class BeforeAndAfter(TrainerCallback):
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, *rest: Any, **kwargs: Any) -> None:
         self.first_step = state.global_step
-        self.before = measure(self.trainer)
+        self.before = evaluate_model(self.trainer)
         self.start = time.monotonic()
 
     def on_train_end(self, args: TrainingArguments, state: TrainerState, *rest: Any, **kwargs: Any) -> None:
         self.seconds = time.monotonic() - self.start
         if not args.enable_jit_checkpoint or state.global_step >= state.max_steps:
-            self.after = measure(self.trainer)
+            self.after = evaluate_model(self.trainer)
 
     def report(self, examples: int = 3) -> str:
         """Return a table of both evaluations with changes on the same prompts, and completions of a few problems."""

@@ -32,19 +32,19 @@ from .python_tests import PythonTests, UnreadableTests
 
 
 MAX_TRIED = 64  # largest number of rows that are tried with programs
-SHOWN_ROWS = 10  # largest number of rows that a warning names
+NAMED_ROWS = 10  # largest number of rows that a warning names
 # Names of the column with a program that passes, if a dataset has one.
 REFERENCE_COLUMNS = ("solution", "canonical_solution", "code", "reference_solution", "gold_standard_solution")
-KINDS = {OutputCase: "inputs with their outputs", CallCase: "calls", PythonTests: "sets of Python tests"}
-Outcome: TypeAlias = ProgramVerdict | UnreadableTests  # how a program did, or why its tests cannot be run
+CASE_NAMES = {OutputCase: "inputs with their outputs", CallCase: "calls", PythonTests: "sets of Python tests"}
+TriedOutcome: TypeAlias = ProgramVerdict | UnreadableTests  # how a program did, or why its tests cannot be run
 
 
 @dataclass
 class TriedRow:
     """How programs did in the tests of a row: the empty one, the row's own solution, and others that must not pass."""
 
-    empty: Outcome
-    own: Outcome | None
+    empty: TriedOutcome
+    own: TriedOutcome | None
     cheat: str | None = None  # the kind of the first program that solves nothing and passes
     unnoticed: str | None = None  # a fault in the solution that the tests do not notice
 
@@ -84,7 +84,7 @@ async def examine_in(sandbox: Sandbox, rows: list[dict[str, Any]], column: str, 
     unreadable = {place: str(one) for place, one in enumerate(read) if isinstance(one, UnreadableTests)}
     kinds = Counter(type(tests.cases[0]) for tests in readable.values())
     found = Findings(lines=[f"{len(readable):,} of {len(rows):,} rows have tests that can be read"])
-    found.lines.extend(f"{kinds[kind]:,} with {several}" for kind, several in KINDS.items() if kinds[kind])
+    found.lines.extend(f"{kinds[kind]:,} with {several}" for kind, several in CASE_NAMES.items() if kinds[kind])
     first = islice(readable.items(), MAX_TRIED)
     jobs = (try_row(tests, find_reference(rows[place], column), sandbox, limits) for place, tests in first)
     tried = dict(zip(readable, await await_all(jobs, concurrent=True), strict=False))
@@ -94,7 +94,7 @@ async def examine_in(sandbox: Sandbox, rows: list[dict[str, Any]], column: str, 
     late = {
         place: f"an empty program is {one.empty.failure}, which the tests alone take"
         for place, one in tried.items()
-        if is_late(one.empty)
+        if has_timed_out(one.empty)
     }
     impossible |= late
     found.hopeless = "the tests do not end" if late and len(late) == len(tried) else ""
@@ -103,7 +103,7 @@ async def examine_in(sandbox: Sandbox, rows: list[dict[str, Any]], column: str, 
     own = {place: one.own for place, one in tried.items() if isinstance(one.own, ProgramVerdict)}
     failed = {place: one.failure for place, one in own.items() if one.status is not None}
     unnoticed = {place: one.unnoticed for place, one in tried.items() if one.unnoticed}
-    named = ", ".join(map(str, islice(unnoticed, SHOWN_ROWS)))
+    named = ", ".join(map(str, islice(unnoticed, NAMED_ROWS)))
     if own:
         found.lines.append(f"{len(own) - len(failed):,} of {len(own):,} solutions of the dataset pass their tests")
     remedy = "Correct or remove these rows."
@@ -133,7 +133,7 @@ def has_passed(outcome: object) -> bool:
     return isinstance(outcome, ProgramVerdict) and outcome.status is None
 
 
-def is_late(outcome: object) -> TypeGuard[ProgramVerdict]:
+def has_timed_out(outcome: object) -> TypeGuard[ProgramVerdict]:
     return isinstance(outcome, ProgramVerdict) and outcome.status == "timed_out"
 
 
@@ -156,19 +156,19 @@ def find_contradiction(tests: RowTests) -> str | None:
 
 
 async def try_row(tests: RowTests, solution: str | None, sandbox: Sandbox, limits: Limits) -> TriedRow:
-    async def attempt(program: str) -> Outcome:
+    async def attempt(program: str) -> TriedOutcome:
         try:
             return await try_program(program, tests, sandbox, limits)
         except UnreadableTests as error:
             return error
 
     empty = await attempt("\n")
-    if is_late(empty):
+    if has_timed_out(empty):
         return TriedRow(empty, None)
     found = TriedRow(empty, await attempt(solution) if solution else None)
     found.cheat = await find_cheat(tests, sandbox, limits)
     if solution and has_passed(found.own) and not found.cheat:
-        quick = replace(limits, seconds=min(limits.seconds, SECONDS))
+        quick = replace(limits, seconds=min(limits.seconds, FAULT_SECONDS))
         found.unnoticed = await find_passing(write_mutants(solution), tests, sandbox, quick)
     return found
 
@@ -182,7 +182,7 @@ async def find_passing(
             outcome = await try_program(program, tests, sandbox, limits)
             if has_passed(outcome):
                 return what
-            if is_late(outcome) and limits.seconds > SECONDS:
+            if has_timed_out(outcome) and limits.seconds > FAULT_SECONDS:
                 break
     return None
 
@@ -204,7 +204,7 @@ SWAPS |= {"*": "+", "//": "*", "%": "//", "max": "min", "min": "max", "if": "if 
 REMOVED = {ast.Return: "return None", ast.Assign: "pass", ast.AugAssign: "pass", ast.Expr: "pass"}
 LEFT_OUT = re.compile(r"raise |(logger|warnings)\.|['\"]|@|(async )?def |if TYPE_CHECKING|match |return( None)?$")
 TRIED_FAULTS = 3  # number of faults that are tried in a program
-SECONDS = 1.0  # time limit of a program with a fault, which may never end
+FAULT_SECONDS = 1.0  # time limit of a program with a fault, which may never end
 
 
 def list_faults(program: str) -> list[tuple[int, str]]:

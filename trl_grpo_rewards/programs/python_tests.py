@@ -14,7 +14,7 @@ from typing import get_origin
 
 from .inside.dialogue import GIVEN
 from .inside.plain_data import PLAIN_METHODS
-from .inside.program import NODES, PACKAGES, PRELUDES
+from .inside.program import NODES, PACKAGE_ALIASES, PRELUDES
 
 
 MAX_TEST_CHARS = 1_000_000  # longer ones take seconds to parse
@@ -35,8 +35,8 @@ GUARDED_CLASSES = {
     name: get_origin(one) or one for name, one in PRELUDES["tests"].items() if name[0].isupper() and name not in NODES
 }
 
-LIBRARY = {*PACKAGES, *sys.stdlib_module_names}  # modules that tests may mean without an import of theirs
-FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
+LIBRARY = {*PACKAGE_ALIASES, *sys.stdlib_module_names}  # modules that tests may mean without an import of theirs
+FUNCTION_NODES = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class UnreadableTests(ValueError):
@@ -143,7 +143,7 @@ def list_reaching(nodes: list[ast.AST], own: list[ast.stmt]) -> Iterator[ast.AST
 def list_foreign_fixtures(nodes: list[ast.AST], called: set[str]) -> Iterator[tuple[str, str]]:
     """Yield the test functions and fixtures with a parameter that is a fixture which the tests do not define."""
     functions = {
-        node: "\n".join(map(ast.unparse, node.decorator_list)) for node in nodes if isinstance(node, FUNCTIONS)
+        node: "\n".join(map(ast.unparse, node.decorator_list)) for node in nodes if isinstance(node, FUNCTION_NODES)
     }
     own = {one.name for one, text in functions.items() if "fixture" in text}
     for function, text in functions.items():
@@ -198,7 +198,7 @@ def find_use(tests: PythonTests) -> Use:
     ours = used - GUARDED - bound | used & (taken | lacking & GUARDED_CLASSES.keys() - bound) | entries
     others = used - GUARDED if ours else used  # `sum` only if nothing else can be what is tested
     names = ours | taken & classes | others
-    needed = names - bound - ({*modules} - {*PACKAGES}) | entries | taken
+    needed = names - bound - ({*modules} - {*PACKAGE_ALIASES}) | entries | taken
     return Use(
         sorted(names),
         sorted(needed),
@@ -313,13 +313,15 @@ def walk_here(body: list[ast.stmt]) -> Iterator[ast.AST]:
     waiting = list[ast.AST](body)
     for node in waiting:  # grows
         yield node
-        if not isinstance(node, FUNCTIONS | ast.ClassDef | ast.Import | ast.ImportFrom):
+        if not isinstance(node, FUNCTION_NODES | ast.ClassDef | ast.Import | ast.ImportFrom):
             waiting.extend(ast.iter_child_nodes(node))
 
 
 def find_tested(trees: list[ast.Module], own: set[str]) -> list[bool]:
     """Return for each block whether it tests something where it stands, by itself or by a function of the tests."""
-    definitions = [node for tree in trees for node in ast.walk(tree) if isinstance(node, FUNCTIONS | ast.ClassDef)]
+    definitions = [
+        node for tree in trees for node in ast.walk(tree) if isinstance(node, FUNCTION_NODES | ast.ClassDef)
+    ]
     names = {*own}
     while more := {one.name for one in definitions if any(is_testing(node, names) for node in ast.walk(one))} - names:
         names |= more

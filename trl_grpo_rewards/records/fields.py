@@ -15,7 +15,7 @@ import numpy as np
 from .dead_groups import DeadBy, GroupKind
 
 
-MAX_LEVELS = 100  # maximum nesting depth of lists and dicts. Python has a limit of its own, which ends the run.
+MAX_NESTING = 100  # maximum nesting depth of lists and dicts. Python has a limit of its own, which ends the run.
 MAX_SIZE = 1 << 26  # characters; a list that contains another twice, at many levels, exceeds any memory
 ITEM_SIZE = 256  # characters that an item of a list or dict counts for besides, since many take time
 MAX_BITS = 2048  # bits of an integer: 617 digits; Python's own limit can be as low as 640
@@ -30,7 +30,7 @@ def copy_as_json(value: Any) -> tuple[Any, bool]:
     """Return the copy of [`make_readable`], and whether it is the same as the value: read from JSON, it is equal."""
     copier = Copier()
     try:
-        return copier.copy(value, MAX_LEVELS), copier.is_same
+        return copier.copy(value, MAX_NESTING), copier.is_same
     except OverflowError:
         return f"<{type(value).__name__}>", False
 
@@ -203,10 +203,10 @@ def summarize_totals(totals: list[float | None]) -> dict[str, Any]:
 
 def drop_infinite(values: list) -> list:
     """Return a list of numbers or nested lists with None in place of NaN and infinity, which JSON cannot hold."""
-    return [drop_infinite(value) if isinstance(value, list) else keep_finite(value) for value in values]
+    return [drop_infinite(value) if isinstance(value, list) else drop_if_infinite(value) for value in values]
 
 
-def keep_finite(value: float | None) -> float | None:
+def drop_if_infinite(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else value
 
 

@@ -68,7 +68,7 @@ class GroupWriter:
             self.count = 0
         with report_failure("records", self.folder, self.warned):
             self.folder.mkdir(parents=True, exist_ok=True)
-            self.run = self.run or max(map(number_run, list_parts(self.folder)), default=0) + 1
+            self.run = self.run or max(map(number_run, list_group_files(self.folder)), default=0) + 1
             lines = []
             for group, record in enumerate(records, self.count):
                 place = {"run": self.run, "step": step, "group": group, "first_step": self.first_step}
@@ -89,7 +89,7 @@ def append_lines(path: Path, size: int, lines: Iterable[bytes]) -> int:
         return file.tell()
 
 
-def list_parts(folder: Path) -> list[Path]:
+def list_group_files(folder: Path) -> list[Path]:
     """Return the files of records in a folder, in order."""
     return [file for file in sorted(folder.glob("*-*.jsonl")) if FILE_NAME.fullmatch(file.name) and file.is_file()]
 
@@ -103,7 +103,7 @@ def find_record_files(source: str | Path) -> list[Path]:
     source = Path(source)
     if source.is_file():
         return [source]
-    files = list_parts(source) or list_parts(source / FOLDER)
+    files = list_group_files(source) or list_group_files(source / FOLDER)
     if not files:
         listed = "there is no such file or folder"
         if source.is_dir():

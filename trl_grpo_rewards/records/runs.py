@@ -14,7 +14,7 @@ from ..files import replace_file
 from ..scores import Score
 from .dead_groups import GroupKind, Rule, find_kind
 from .fields import drop_infinite, hash_prompt, is_number, is_record, make_readable, summarize_totals
-from .files import FOLDER, Group, append_lines, list_parts, read_groups, report_failure
+from .files import FOLDER, Group, append_lines, list_group_files, read_groups, report_failure
 
 
 logger = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ def list_facts(run: dict[str, Any], log: Iterable[dict[str, Any]] = ()) -> dict[
     facts = {
         "Rewards": run.get("rewards"),
         "Model": run.get("model"),
-        "Dataset": describe_dataset(run.get("dataset") or {}),
+        "Dataset": format_dataset(run.get("dataset") or {}),
         "System prompt": (run.get("job") or {}).get("system_prompt"),
         "Learning rate": options.get("learning_rate"),
         "Seed": options.get("seed"),
@@ -75,7 +75,7 @@ def list_facts(run: dict[str, Any], log: Iterable[dict[str, Any]] = ()) -> dict[
     return {title: str(value) for title, value in facts.items() if value not in (None, "")}
 
 
-def describe_dataset(dataset: dict[str, Any]) -> str:
+def format_dataset(dataset: dict[str, Any]) -> str:
     names = " ".join(str(dataset[part]) for part in ("name", "config", "split") if dataset.get(part))
     count = dataset.get("rows")
     rows = f"{count:,} rows" if isinstance(count, int) else ""
@@ -104,12 +104,12 @@ def sum_tokens(log: Iterable[dict[str, Any]]) -> list[float]:
         if is_number(entry.get("groups/tokens_padded")):
             steps = max(entry["step"] - last_step, 1)  # an entry counts for all steps since the last one
             names = ("needed", "computed", "skipped", "padded")
-            sums = sums + steps * np.array([count_tokens(entry, f"groups/tokens_{name}") for name in names])
+            sums = sums + steps * np.array([sum_both_passes(entry, f"groups/tokens_{name}") for name in names])
             last_step = entry["step"]
     return [] if not sums[3] > 0 else (sums[:3] / sums[3]).tolist()
 
 
-def count_tokens(entry: dict[str, Any], name: str) -> float:
+def sum_both_passes(entry: dict[str, Any], name: str) -> float:
     """Return the tokens of passes with gradient and of those without."""
     counts = [entry.get(name), entry.get(f"{name}_without_gradient")]
     return sum((float(count or 0) for count in counts if is_number(count)), 0.0)
@@ -136,7 +136,9 @@ def format_option(value: Any) -> str:
 
 
 LOG_FILE = "log.jsonl"  # name of the file in the output directory of a run
-STATE_FILE = "trainer_state.json"  # transformers saves the log in it, with each checkpoint; older runs have no other
+TRAINER_STATE_FILE = (
+    "trainer_state.json"  # transformers saves the log in it, with each checkpoint; older runs have no other
+)
 MAX_LOG_SIZE = 1 << 30  # largest size of a log that is read, in bytes. An entry has about 2,000.
 
 
@@ -167,8 +169,8 @@ def list_log_files(source: str | Path) -> list[Path]:
     if Path(source).suffix == ".json" and Path(source).is_file():
         return [Path(source)]
     folder = find_run_folder(source)
-    states = sorted(folder.glob(f"checkpoint-*/{STATE_FILE}"), key=number_checkpoint, reverse=True)
-    candidates = [folder / LOG_FILE, folder / STATE_FILE, *states]
+    states = sorted(folder.glob(f"checkpoint-*/{TRAINER_STATE_FILE}"), key=number_checkpoint, reverse=True)
+    candidates = [folder / LOG_FILE, folder / TRAINER_STATE_FILE, *states]
     return [file for file in candidates if file.is_file() and file.stat().st_size <= MAX_LOG_SIZE]
 
 
@@ -219,7 +221,11 @@ EXACT = 1e-4  # largest relative error of a weighted sum of mean scores that equ
 
 def has_records(source: Path) -> bool:
     """Whether a folder has group records, or a file may be one of them."""
-    return source.suffix == ".jsonl" if source.is_file() else bool(list_parts(source) or list_parts(source / FOLDER))
+    return (
+        source.suffix == ".jsonl"
+        if source.is_file()
+        else bool(list_group_files(source) or list_group_files(source / FOLDER))
+    )
 
 
 def find_output_dir(source: Path) -> Path:

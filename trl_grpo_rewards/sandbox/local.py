@@ -59,7 +59,7 @@ def describe_packages(packages: tuple[str, ...]) -> dict[str, list[str]]:
     named = {found[name].metadata["Name"] for name in packages}
     modules: dict[str, set[str]] = {"named": set(), "needed": set()}
     for one in found.values():
-        modules["named" if one.metadata["Name"] in named else "needed"] |= list_modules(one)
+        modules["named" if one.metadata["Name"] in named else "needed"] |= list_importable_modules(one)
     return {
         "path": [os.path.abspath(path) for path in sys.path if os.path.isdir(path)],
         **{kind: sorted(names) for kind, names in modules.items()},
@@ -88,7 +88,7 @@ def list_installed_parts(package: Distribution) -> set[str]:
     return {part for part in parts if part not in ("..", "__pycache__", "/") and not part.endswith(("-info", ".pth"))}
 
 
-def list_modules(package: Distribution) -> set[str]:
+def list_importable_modules(package: Distribution) -> set[str]:
     parts = list_installed_parts(package) or {*(package.read_text("top_level.txt") or "").split()}
     modules = {part.split(".")[0] for part in parts if part.endswith((".py", ".so")) or "." not in part}
     return {name for name in modules if name.isidentifier() and not name.startswith("__editable__")}
@@ -140,7 +140,7 @@ class Worker:
             for content in (content for program in programs for content in (*program, None, None)):
                 files.append(os.memfd_create("run", os.MFD_ALLOW_SEALING))
                 if content is not None:
-                    fill(files[-1], content)
+                    write_sealed(files[-1], content)
             socket.send_fds(control, [json.dumps(asdict(limits)).encode()], files)
             ends = self._receive(LOADED * limits.seconds + GRACE_SECONDS)
             found = [read_result(end, files[4 * n + 2], files[4 * n + 3], limits) for n, end in enumerate(ends)]
@@ -185,7 +185,7 @@ def read_result(end: dict[str, Any], output: int, errors: int, limits: Limits) -
     return RunResult(status, written, last_errors, end["seconds"])
 
 
-def fill(file: int, content: bytes) -> None:
+def write_sealed(file: int, content: bytes) -> None:
     """Write a file that nobody can change afterwards. A program could otherwise write to its standard input."""
     import fcntl  # which other systems do not have
 

@@ -34,14 +34,18 @@ from .protocol import LOADED, WAITING, Limits
 
 
 IDLE_SECONDS = 1.0  # at which an idle worker looks whether the process that started it is still there
-ENVIRONMENT = {"HOME": "/", "USER": "user", "OMP_NUM_THREADS": "1"}  # threads of libraries would count as theirs
+PROGRAM_ENVIRONMENT = {
+    "HOME": "/",
+    "USER": "user",
+    "OMP_NUM_THREADS": "1",
+}  # threads of libraries would count as theirs
 TRIAL = Limits(seconds=10.0, output_bytes=1 << 20)  # of a worker's first program, which enters the jail
 SLICE_SECONDS = 0.02  # interval between looks at a running program, in seconds
 MAX_THREADS = 64  # number of threads that a program may have at the same time
 PROGRAM_NAME = "program.py"
 ENTERED = b"1"  # from a process in the jail; one that is not tells which layer failed and why
 OPEN = open
-STREAMS = ["/dev/stdin", "/dev/stdout", "/dev/stderr"]  # names that programs give to their descriptors 0 to 2
+STREAM_FILES = ["/dev/stdin", "/dev/stdout", "/dev/stderr"]  # names that programs give to their descriptors 0 to 2
 
 PRELOADED = (  # modules that programs often import
     "abc array bisect calendar cmath collections.abc copy ctypes dataclasses datetime decimal enum fractions functools "
@@ -92,7 +96,7 @@ def prepare_process() -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, [signal.SIGCHLD])
     os.environ.clear()
-    os.environ.update(ENVIRONMENT)
+    os.environ.update(PROGRAM_ENVIRONMENT)
     os.chdir("/")
     with contextlib.suppress(OSError):  # if memory runs out, a program must be killed, not the training process
         with open("/proc/self/oom_score_adj", "w") as file:
@@ -323,8 +327,8 @@ def open_file(file: Any, mode: str = "r", *arguments: Any, **options: Any) -> An
     name = os.fspath(file) if isinstance(file, os.PathLike) else file
     if name == os.devnull:
         return Null() if "b" in mode else io.TextIOWrapper(Null(), write_through=True)
-    if isinstance(name, str) and name in STREAMS:
-        file = os.dup(STREAMS.index(name))
+    if isinstance(name, str) and name in STREAM_FILES:
+        file = os.dup(STREAM_FILES.index(name))
     return OPEN(file, mode, *arguments, **options)
 
 

@@ -29,8 +29,8 @@ from typing import Any
 MAX_SMALL = 1 << 53  # larger integers are hexadecimal, which Python reads in linear time
 MAX_ARRAY = 10_000  # bytes of an array that both sides share: each message looks whether it has changed
 # What is shared at most: beyond it, both sides stop sharing the oldest objects.
-MAX_OBJECTS = 1_000
-MAX_ITEMS = 20_000
+MAX_SHARED_OBJECTS = 1_000
+MAX_SHARED_ITEMS = 20_000
 
 
 class CannotCross(Exception):
@@ -178,9 +178,9 @@ FIXED: "dict[str, Any]" = {
 # Kinds that keep the class of the program that derives from them: the data cross, and the class is asked for the rest.
 EXTENDED = {*"int float str bytes tuple namedtuple frozenset list dict set Counter OrderedDict".split()}
 
-KINDS = {kind: name for name, (kind, *_) in [*MUTABLE.items(), *FIXED.items()]}
+DATA_KINDS = {kind: name for name, (kind, *_) in [*MUTABLE.items(), *FIXED.items()]}
 # Everything that a value has which crosses as plain data.
-PLAIN_METHODS = {name for kind in (str, int, float, *filter(None, KINDS)) for name in dir(kind) if name[0] != "_"}
+PLAIN_METHODS = {name for kind in (str, int, float, *filter(None, DATA_KINDS)) for name in dir(kind) if name[0] != "_"}
 
 
 def is_plain_method(name: str, value: Any) -> bool:
@@ -201,7 +201,9 @@ def find_data_kind(value: Any) -> "str | None":
     if type(value).__module__ == "numpy" and hasattr(value, "tobytes") and not value.dtype.hasobject:
         is_shared = value.shape and value.nbytes <= MAX_ARRAY and value.flags.writeable
         return "array" if is_shared else "ndarray"
-    return KINDS.get(type(value)) or next((name for kind, name in KINDS.items() if isinstance(value, kind)), None)
+    return DATA_KINDS.get(type(value)) or next(
+        (name for kind, name in DATA_KINDS.items() if isinstance(value, kind)), None
+    )
 
 
 # References to an object that nobody has but what lists it.
@@ -238,7 +240,7 @@ class SharedObjects:
 
     def forget_oldest(self) -> None:
         """Stop sharing the oldest objects where there are many. Both sides call this before each request."""
-        while len(self.entries) > MAX_OBJECTS or self.items > MAX_ITEMS:
+        while len(self.entries) > MAX_SHARED_OBJECTS or self.items > MAX_SHARED_ITEMS:
             self.remove(next(iter(self.entries)))
             self.has_forgotten = True
 

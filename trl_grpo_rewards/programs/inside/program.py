@@ -11,7 +11,7 @@ from numbers import Real
 from typing import Any
 
 
-MAX_BITS = 13_000  # of an integer that is written in digits; Python reads no more than 4300 of these
+MAX_DECIMAL_BITS = 13_000  # of an integer that is written in digits; Python reads no more than 4300 of these
 
 
 class ListNode:
@@ -96,7 +96,7 @@ def import_names(source: str) -> "dict[str, Any]":
 # What stubs take for granted, what contest sites import before a function, and what tests take for granted: names that
 # a program has no reason to define.
 PRELUDES = {kind: import_names(f"{own}\nfrom typing import *\n{USUAL}") for kind, own in IMPORTS.items()}
-PACKAGES = {"np": "numpy", "pd": "pandas"}  # packages by the names that everybody gives them
+PACKAGE_ALIASES = {"np": "numpy", "pd": "pandas"}  # packages by the names that everybody gives them
 
 
 def select_names(kind: str, code: types.CodeType) -> "dict[str, Any]":
@@ -197,7 +197,7 @@ def convert(value: Any) -> Any:
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, int):
-        return int(value) if int.bit_length(value) <= MAX_BITS else {"int": int.__format__(value, "x")}
+        return int(value) if int.bit_length(value) <= MAX_DECIMAL_BITS else {"int": int.__format__(value, "x")}
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else {"float": float.__repr__(value)}
     if isinstance(value, (list, tuple)):

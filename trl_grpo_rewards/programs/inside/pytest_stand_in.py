@@ -95,7 +95,7 @@ def fail(reason: str = "", pytrace: bool = True) -> None:
     raise AssertionError(reason)
 
 
-def skip(reason: str = "", **options: Any) -> None:
+def skip_test(reason: str = "", **options: Any) -> None:
     raise unittest.SkipTest(reason)
 
 
@@ -158,7 +158,14 @@ Captured = namedtuple("Captured", "out err")
 def make_module() -> ModuleType:
     """Return the module that tests import as `pytest`."""
     module = ModuleType("pytest")
-    functions = {"raises": raises, "approx": Approx, "fail": fail, "skip": skip, "param": Param, "fixture": fixture}
+    functions = {
+        "raises": raises,
+        "approx": Approx,
+        "fail": fail,
+        "skip": skip_test,
+        "param": Param,
+        "fixture": fixture,
+    }
     vars(module).update(functions, mark=Mark(), main=lambda *args, **kwargs: 0, __getattr__=refuse)
     return module
 

@@ -23,11 +23,11 @@ from typing import Any
 
 from . import pytest_stand_in
 from .dialogue import GIVEN, READ_END, WRITE_END
-from .program import PACKAGES, PRELUDES, lift_limits, reserve_output
+from .program import PACKAGE_ALIASES, PRELUDES, lift_limits, reserve_output
 from .tests_side import ProgramClass, ProgramFunction, StandIn, TestsSide
 
 
-SHOWN_CHARS = 200  # of a value in the description of a failure
+MOST_CHARS = 200  # of a value in the description of a failure
 LOOKING = {  # functions of the library that look into an object
     "dataclasses": "asdict astuple fields replace is_dataclass",
     "inspect": "getsource isabstract",
@@ -105,7 +105,7 @@ def find_libraries(modules: "dict[str, list[str]]") -> "Iterator[tuple[str, Modu
     """Yield the modules of the library that tests use without an import, if these have what the tests use of them."""
     for name, attributes in modules.items():
         with contextlib.suppress(ImportError):
-            library = importlib.import_module(PACKAGES.get(name, name))
+            library = importlib.import_module(PACKAGE_ALIASES.get(name, name))
             if all(hasattr(library, one) for one in attributes):
                 yield name, library
 
@@ -171,7 +171,7 @@ def find_tests(
     yield from (one for name, one in items if name.startswith("test") and isinstance(one, functools.partial))
 
 
-class Result(unittest.TestResult):
+class CaseResult(unittest.TestResult):
     """Keeps the first error itself instead of its text."""
 
     error: Any = None
@@ -192,7 +192,7 @@ def list_methods(name: str, kind: Any, scope: "dict[str, Any]") -> "Iterator[Cal
         def run(case: Any = case) -> None:
             if case is suite[0]:
                 kind.setUpClass()
-            result = Result()
+            result = CaseResult()
             case.run(result)
             if case is suite[-1]:
                 kind.tearDownClass()
@@ -278,16 +278,16 @@ def show(value: Any) -> str:
     except Exception:
         text = f"<{type(value).__name__}>"
     lift_limits(0)
-    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}..."
+    return text if len(text) <= MOST_CHARS else f"{text[:MOST_CHARS]}..."
 
 
 def describe_error(error: BaseException) -> str:
-    return "".join(traceback.format_exception_only(type(error), error)).strip().splitlines()[-1][:SHOWN_CHARS]
+    return "".join(traceback.format_exception_only(type(error), error)).strip().splitlines()[-1][:MOST_CHARS]
 
 
 def find_failing_line(error: BaseException) -> str:
     lines = [one for one in traceback.extract_tb(error.__traceback__) if one.filename.startswith("tests")]
-    return f"{(lines[-1].line or '').strip()[:SHOWN_CHARS]!r}: " if lines else ""
+    return f"{(lines[-1].line or '').strip()[:MOST_CHARS]!r}: " if lines else ""
 
 
 def describe_call(target: Any, args: Any = (), kwargs: Any = None, end: str = "", outcome: Any = None) -> str:
@@ -297,7 +297,7 @@ def describe_call(target: Any, args: Any = (), kwargs: Any = None, end: str = ""
     shown = [*map(show, args), *(f"{name}={show(one)}" for name, one in kwargs.items())]
     name = target.__name__ if isinstance(target, (type, ProgramFunction)) else type(target).__name__
     result = describe_error(outcome) if end == "raised" else show(outcome) if end == "returned" else ""
-    return f"; the last call, {name}({', '.join(shown)[:SHOWN_CHARS]}), {end} {result}".rstrip()
+    return f"; the last call, {name}({', '.join(shown)[:MOST_CHARS]}), {end} {result}".rstrip()
 
 
 def run_side_by_side(tests: str, program: str) -> None:

@@ -46,7 +46,7 @@ PIECE = 64  # number of items that are asked for at once after that
 ARITHMETIC = {*BINARY} - {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__contains__"}
 UNARY = ("__neg__", "__pos__", "__abs__", "__invert__")
 ENDING = {"__exit__", "__aexit__"}
-OPENING = {"__enter__", "__iter__"}  # they usually return the object itself; tests call them by a statement
+SELF_RETURNING = {"__enter__", "__iter__"}  # they usually return the object itself; tests call them by a statement
 READING = {"__len__", "__iter__", "__next__", "__getitem__"}  # special methods that do not change an object
 # Functions of the tests that the program may call. Other objects with `__call__` may have more than that.
 CALLABLES = (
@@ -166,13 +166,13 @@ def make_special(name: str) -> Any:
             return NotImplemented
         if name == "__format__" and not self._is_made:
             return object.__format__(self, *args)
-        return end(self, name, *args[:2]) if name in ENDING else ask(self, name, args)
+        return ask_exit(self, name, *args[:2]) if name in ENDING else ask_special(self, name, args)
 
     special.__name__ = name
     return special
 
 
-def end(found: Any, name: str, *error: Any) -> Any:
+def ask_exit(found: Any, name: str, *error: Any) -> Any:
     """Ask an `__exit__`. No program takes back what a test has found, what it raised itself, or what its values cause."""
     is_answer = found._peer.has_raised(error[1])
     is_kept = is_answer or not is_raised_by_tests(error[1])
@@ -183,7 +183,7 @@ def end(found: Any, name: str, *error: Any) -> Any:
     return end_later(result, is_kept, hiding) if name == "__aexit__" else result and not is_kept
 
 
-def ask(found: Any, name: str, args: Any) -> Any:
+def ask_special(found: Any, name: str, args: Any) -> Any:
     """Ask the program for the result of a special method, and check the lengths and items that an object tells."""
     is_made = found._is_made
     try:
@@ -196,7 +196,7 @@ def ask(found: Any, name: str, args: Any) -> Any:
         check_length(found, told=result)
     if name == "__iter__" and not is_made and has_method(type(found), "__len__"):
         return count_items(found, result)
-    if is_made and (type(result) is type(found) if name in ARITHMETIC else name in OPENING and result is found):
+    if is_made and (type(result) is type(found) if name in ARITHMETIC else name in SELF_RETURNING and result is found):
         object.__setattr__(result, "_is_made", True)  # as in `Vector(1, 2) * 2 + 1` and `with Stack() as stack`
     return result
 
@@ -207,7 +207,7 @@ def is_told(found: Any, name: str, args: Any) -> bool:
     return found._is_made or is_start or all(isinstance(one, StandIn) for one in args)
 
 
-def make_mixed(name: str, base: type) -> Any:
+def mix_operator(name: str, base: type) -> Any:
     """Return an operator of data of a class of the program: its own for its own objects, and that of plain data for others."""
     special = SPECIALS[name]
     plain = getattr(base, name, None)
@@ -522,7 +522,7 @@ class TestsSide(Peer):
     def extend_class(self, kind: Any, base: type) -> type:
         """Return a class of plain data whose objects have what a class of the program has, but no other value."""
         if (kind, base) not in self.extended:
-            own = {name: make_mixed(name, base) for name in (*ARITHMETIC, *UNARY) if has_method(kind, name)}
+            own = {name: mix_operator(name, base) for name in (*ARITHMETIC, *UNARY) if has_method(kind, name)}
             own.update((name, SPECIALS[name]) for name in ("__repr__", "__str__"))
             fixed = {
                 "_peer": self,
