@@ -184,10 +184,7 @@ async def code(
     sandbox = open_backend(backend, packages)
     marks, read = read_row_tests(tests, columns, list_importable(sandbox))
     programs = [find_program(completion_text(text), one) for text, one in zip(completions, read, strict=True)]
-    keys = [
-        None if program is None or isinstance(one, UnreadableTests) else (program, mark)
-        for program, mark, one in zip(programs, marks, read, strict=True)
-    ]
+    keys = [*map(make_key, programs, marks, read)]
     known = {mark: one for mark, one in zip(marks, read, strict=True) if isinstance(one, RowTests)}
 
     async def try_all(different: Iterable[Key]) -> dict[Key, ProgramOutcome]:
@@ -201,20 +198,11 @@ async def code(
         others = trials | await try_all(dict.fromkeys(key for key in doubts.values() if key not in trials))
     finally:
         await sandbox.close()
-    doubtful = set()
-    for key, trial in trials.items():
-        other = others[doubts[key]] if key in doubts else None
-        if isinstance(trial, UnreadableTests) and (trial.is_doubtful if other is None else has_passed(other)):
-            doubtful |= {key} if other is None else set()
-            reason = "another program passes, but here" if other else "the tests met this after they used the program"
-            trials[key] = ProgramVerdict(0, 1, "finished", f"{reason}: {trial}")
+    doubtful = settle_doubts(trials, {key: others[other] for key, other in doubts.items()})
     count_failures(trials, backend, max_failures)
     found = [one if key is None else trials[key] for key, one in zip(keys, read, strict=True)]
-    statuses = Counter(one.status for one in found if isinstance(one, ProgramVerdict))
-    counts = {name: statuses[status] for name, status in METRICS.items()} | {
+    counts = count_outcomes(found) | {
         "runs": len(trials),
-        "failures": sum(isinstance(one, SandboxFailed) for one in found),
-        "unreadable_tests": sum(isinstance(one, UnreadableTests) for one in found),
         "doubtful_tests": sum(key in doubtful for key in keys),
         "no_program": programs.count(None) / max(1, len(programs)),
     }
@@ -223,6 +211,38 @@ async def code(
     outcomes = [describe_outcome(one, partial) for one in found]
     log_extra("failure", [failure for _, failure in outcomes])
     return [score for score, _ in outcomes]
+
+
+def make_key(program: str | None, mark: bytes, tests: RowTests | UnreadableTests) -> Key | None:
+    """Return what is equal for equal programs with equal tests, or None if there is nothing to run."""
+    return None if program is None or isinstance(tests, UnreadableTests) else (program, mark)
+
+
+def settle_doubts(trials: dict[Key, ProgramOutcome], others: Mapping[Key, ProgramOutcome]) -> set[Key]:
+    """
+    Fail the programs that the tests could not judge, if the program is the cause: another one passes these tests, or
+    there is no other one and the program may have led the tests there. Return those of the second kind.
+    """
+    doubtful = set()
+    for key, trial in trials.items():
+        if not isinstance(trial, UnreadableTests):
+            continue
+        if key not in others and trial.is_doubtful:
+            doubtful.add(key)
+            failure = f"the tests met this after they used the program: {trial}"
+            trials[key] = ProgramVerdict(0, 1, "finished", failure)
+        elif has_passed(others.get(key)):
+            trials[key] = ProgramVerdict(0, 1, "finished", f"another program passes, but here: {trial}")
+    return doubtful
+
+
+def count_outcomes(found: Sequence[ProgramOutcome | RowTests]) -> dict[str, float]:
+    """Return the numbers of completions by their outcome, by the name of the metric."""
+    statuses = Counter(one.status for one in found if isinstance(one, ProgramVerdict))
+    counts: dict[str, float] = {name: statuses[status] for name, status in METRICS.items()}
+    counts["failures"] = sum(isinstance(one, SandboxFailed) for one in found)
+    counts["unreadable_tests"] = sum(isinstance(one, UnreadableTests) for one in found)
+    return counts
 
 
 def describe_outcome(found: ProgramOutcome | RowTests, partial: bool) -> tuple[Score, str]:

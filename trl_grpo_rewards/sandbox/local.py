@@ -56,16 +56,19 @@ def describe_packages(packages: tuple[str, ...]) -> dict[str, list[str]]:
             f"packages={packages!r} must name installed distributions; {sys.executable} has no "
             f"{', '.join(map(repr, missing))}. Install them with '{sys.executable} -m pip install', or leave them out."
         )
-    named = {found[name].metadata["Name"] for name in packages}
-    modules: dict[str, set[str]] = {"named": set(), "needed": set()}
-    for one in found.values():
-        modules["named" if one.metadata["Name"] in named else "needed"] |= list_importable_modules(one)
+    names = {found[name].metadata["Name"] for name in packages}
+    named = set[str]()
+    needed = set[str]()
+    folders = set[str]()
+    for package in found.values():
+        modules = named if package.metadata["Name"] in names else needed
+        modules |= list_importable_modules(package)
+        folders |= {str(package.locate_file(part)) for part in list_installed_parts(package)}
     return {
         "path": [os.path.abspath(path) for path in sys.path if os.path.isdir(path)],
-        **{kind: sorted(names) for kind, names in modules.items()},
-        "folders": sorted(
-            {str(one.locate_file(part)) for one in found.values() for part in list_installed_parts(one)}
-        ),
+        "named": sorted(named),
+        "needed": sorted(needed),
+        "folders": sorted(folders),
     }
 
 

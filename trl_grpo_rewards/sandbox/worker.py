@@ -247,10 +247,15 @@ def watch(runs: list[Run], seconds: float, control: "select.poll") -> None:
         is_idle = not any(is_running for _, is_running in looks)
         idle += is_idle * max(0.0, now - last - sum(used for used, _ in looks))
         last = now
-        patience = WAITING * seconds if all(is_running is None for _, is_running in looks) else seconds
-        if idle > patience or now - start > LOADED * seconds:
+        if idle > find_patience(looks, seconds) or now - start > LOADED * seconds:
             stop(runs, "timed_out")
     stop(runs, "finished")
+
+
+def find_patience(looks: list[tuple[float, bool | None]], seconds: float) -> float:
+    """Return how long the runs may be idle. If the system hides what they do, waiting for a processor looks the same."""
+    is_hidden = all(is_running is None for _, is_running in looks)
+    return WAITING * seconds if is_hidden else seconds
 
 
 def stop(runs: list[Run], status: str) -> None:
