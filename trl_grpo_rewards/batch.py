@@ -89,7 +89,7 @@ class Batch:
     rows: Sequence[int]  # their positions in the call
     logged: dict[str, list[Any]]  # columns that rewards log, with None for other rows of the call
     groups: Sequence[int] | None = None  # the group of each row, if a reward needs whole groups
-    path: tuple[str, ...] = ()  # names of the rewards around the current one, in front of the names of what it logs
+    prefix: tuple[str, ...] = ()  # names of the rewards around the current one, in front of the names of what it logs
     scored: dict[Any, Any] = field(default_factory=dict)  # the scores by each reward, or what computes them
 
     @classmethod
@@ -131,8 +131,8 @@ class Batch:
         return replace(self, columns=kept | {name: self.columns[source] for name, source in sources.items()})
 
     def enter(self, name: str) -> "Batch":
-        """Return the batch as the reward of this name gets it, with the name added to the path."""
-        return self if self.path[-1:] == (name,) else replace(self, path=(*self.path, name))
+        """Return the batch as the reward of this name gets it, with the name added to the prefix."""
+        return self if self.prefix[-1:] == (name,) else replace(self, prefix=(*self.prefix, name))
 
     def find_groups(self) -> "Batch":
         """Return the batch with its groups. Otherwise, consecutive rows with equal prompt and columns are a group."""
@@ -190,14 +190,14 @@ class Batch:
         """Log the values of some rows, by default of all."""
         places = self.rows if rows is None else take(self.rows, rows)
         for row, value in zip(places, values, strict=True):
-            self.logged["/".join((*self.path, column))][row] = value
+            self.logged["/".join((*self.prefix, column))][row] = value
 
     def log_value(self, column: str, value: Any, rows: Sequence[int]) -> None:
         self.log_extra(column, [value], rows)
 
     def log_metric(self, metric: str, value: float) -> None:
         if "log_metric" in self.hooks:
-            self.hooks["log_metric"]("/".join((*self.path, metric)), value)
+            self.hooks["log_metric"]("/".join((*self.prefix, metric)), value)
 
 
 def list_equal_runs(changed: Mapping[int, list[str]], size: int) -> list[tuple[int, int]]:
