@@ -22,7 +22,6 @@ from .table import (
     CountRelation,
     Position,
     UnreadableConstraint,
-    add_constraints,
     constraint,
     is_increasing,
     meets_relation,
@@ -233,16 +232,24 @@ def find_title(line: str) -> str:
     return line.partition("<<")[2].rpartition(">>")[0]
 
 
-add_constraints(
-    {
-        "detectable_format:title": lambda text: any(has_content(find_title(line)) for line in text.split("\n")),
-        "detectable_format:constrained_response": lambda text: (
-            sum(answer in text for answer in PERMITTED_ANSWERS) == 1
-        ),
-        "startend:quotation": lambda text: len(text.strip()) > 1 and {text.strip()[0], text.strip()[-1]} == {'"'},
-        "format:newline": lambda text: count_lines(text) == len(list_spaced_words(text)),
-    }
-)
+@constraint("detectable_format:title")
+def title(text: str) -> bool:
+    return any(has_content(find_title(line)) for line in text.split("\n"))
+
+
+@constraint("detectable_format:constrained_response")
+def constrained_response(text: str) -> bool:
+    return sum(answer in text for answer in PERMITTED_ANSWERS) == 1
+
+
+@constraint("startend:quotation")
+def quotation(text: str) -> bool:
+    return len(text.strip()) > 1 and {text.strip()[0], text.strip()[-1]} == {'"'}
+
+
+@constraint("format:newline")
+def newline(text: str) -> bool:
+    return count_lines(text) == len(list_spaced_words(text))
 
 
 AFRICAN_COUNTRIES = 52  # at least: lists differ in a few of them
@@ -311,20 +318,36 @@ def is_day_of_napoleon(text: str) -> bool:
         return False
 
 
-add_constraints(
-    {
-        "custom:multiples": lambda text: re.findall(r"\d+", text) == ["14", "21", "28", "35", "42", "49"],
-        "custom:word_reverse": lambda text: "bald eagle" in " ".join(list_spaced_words(text.lower())[::-1]),
-        "custom:character_reverse": lambda text: "bald eagle" in text.lower()[::-1],
-        "custom:sentence_alphabet": lambda text: (
-            [sentence[0].lower() for sentence in split_sentences(text)] == [*ascii_lowercase]
-        ),
-        "custom:european_capitals_sort": lambda text: (
-            split_at_commas(drop_accents(text)) == [*WORD_LISTS["northern capitals"]]
-        ),
-        "custom:csv_city": lambda text: (
-            read_csv_rows(text, ",", ["ID", "Country", "City", "Year", "Count"], 7) is not None
-        ),
-        "custom:date_format_list": lambda text: all(map(is_day_of_napoleon, map(str.strip, text.split(",")))),
-    }
-)
+@constraint("custom:multiples")
+def multiples(text: str) -> bool:
+    return re.findall(r"\d+", text) == ["14", "21", "28", "35", "42", "49"]
+
+
+@constraint("custom:word_reverse")
+def word_reverse(text: str) -> bool:
+    return "bald eagle" in " ".join(list_spaced_words(text.lower())[::-1])
+
+
+@constraint("custom:character_reverse")
+def character_reverse(text: str) -> bool:
+    return "bald eagle" in text.lower()[::-1]
+
+
+@constraint("custom:sentence_alphabet")
+def sentence_alphabet(text: str) -> bool:
+    return [sentence[0].lower() for sentence in split_sentences(text)] == [*ascii_lowercase]
+
+
+@constraint("custom:european_capitals_sort")
+def european_capitals_sort(text: str) -> bool:
+    return split_at_commas(drop_accents(text)) == [*WORD_LISTS["northern capitals"]]
+
+
+@constraint("custom:csv_city")
+def csv_city(text: str) -> bool:
+    return read_csv_rows(text, ",", ["ID", "Country", "City", "Year", "Count"], 7) is not None
+
+
+@constraint("custom:date_format_list")
+def date_format_list(text: str) -> bool:
+    return all(map(is_day_of_napoleon, map(str.strip, text.split(","))))

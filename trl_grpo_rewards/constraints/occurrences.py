@@ -17,7 +17,7 @@ from .splitting import (
     split_sentences,
     strip_punctuation,
 )
-from .table import CountRelation, Position, add_constraints, constraint, meets_relation
+from .table import CountRelation, Position, constraint, meets_relation
 
 
 CONJUNCTIONS = {"and", "but", "for", "nor", "or", "so", "yet"}
@@ -221,15 +221,31 @@ def alphabet(text: str) -> bool:
     return len(places) > 1 and all(place == (places[0] + count) % 26 for count, place in enumerate(places))
 
 
-add_constraints(
-    {
-        "format:no_whitespace": lambda text: not any(map(str.isspace, text)),
-        "format:title_case": lambda text: not any(map(is_against_title_case, list_tokens(text))),
-        "words:vowel": lambda text: (
-            "\n" not in text.strip() and len(VOWELS.intersection(normalize("NFKD", text.lower()))) <= 3
-        ),
-        "words:consonants": lambda text: all(map(CONSONANTS.search, text.split())),
-        "words:palindrome": lambda text: sum(map(is_palindrome, {*list_spaced_words(text.lower())})) >= 10,
-        "words:prime_lengths": lambda text: all(len(word) in PRIMES for word in list_spaced_words(text)),
-    }
-)
+@constraint("format:no_whitespace")
+def no_whitespace(text: str) -> bool:
+    return not any(map(str.isspace, text))
+
+
+@constraint("format:title_case")
+def title_case(text: str) -> bool:
+    return not any(map(is_against_title_case, list_tokens(text)))
+
+
+@constraint("words:vowel")
+def vowel(text: str) -> bool:
+    return "\n" not in text.strip() and len(VOWELS.intersection(normalize("NFKD", text.lower()))) <= 3
+
+
+@constraint("words:consonants")
+def consonants(text: str) -> bool:
+    return all(map(CONSONANTS.search, text.split()))
+
+
+@constraint("words:palindrome")
+def ten_palindromes(text: str) -> bool:
+    return sum(map(is_palindrome, {*list_spaced_words(text.lower())})) >= 10
+
+
+@constraint("words:prime_lengths")
+def prime_lengths(text: str) -> bool:
+    return all(len(word) in PRIMES for word in list_spaced_words(text))

@@ -16,7 +16,7 @@ from .splitting import (
     split_sentences,
     strip_punctuation,
 )
-from .table import Position, UnreadableConstraint, add_constraints, constraint, is_increasing
+from .table import Position, UnreadableConstraint, constraint, is_increasing
 
 
 if TYPE_CHECKING:
@@ -169,10 +169,18 @@ def words_japanese(text: str, N: Position) -> bool:
     return bool(words) and all(JAPANESE.search(word) for word in words if word and not word.isdigit())
 
 
-add_constraints(
-    {
-        "ratio:sentence_type": lambda text: (marks := count_marks(text))[0] == 2 * marks[1] > 0,
-        "ratio:sentence_balance": lambda text: (marks := count_marks(text))[0] == marks[1] == marks[2] > 0,
-        "words:start_verb": lambda text: is_verb(next(iter(list_words(text.lower())), "")),
-    }
-)
+@constraint("ratio:sentence_type")
+def sentence_type(text: str) -> bool:
+    periods, questions, *_ = count_marks(text)
+    return periods == 2 * questions > 0
+
+
+@constraint("ratio:sentence_balance")
+def sentence_balance(text: str) -> bool:
+    periods, questions, exclamations, *_ = count_marks(text)
+    return periods == questions == exclamations > 0
+
+
+@constraint("words:start_verb")
+def start_verb(text: str) -> bool:
+    return is_verb(next(iter(list_words(text.lower())), ""))

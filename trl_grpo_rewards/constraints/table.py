@@ -71,12 +71,6 @@ def constraint(
     return add
 
 
-def add_constraints(functions: Mapping[str, Callable[[str], bool]]) -> None:
-    """Add constraints without arguments to the table, by their ids."""
-    for name, function in functions.items():
-        constraint(name)(function)
-
-
 def read_argument(what: str, value: Any, kind: Any) -> Any:
     """Return one argument as its type asks for it. A count may be a float without a fraction, as in IFBench."""
     read = ARGUMENT_READERS[kind](value)

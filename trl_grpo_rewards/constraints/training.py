@@ -6,7 +6,7 @@ from itertools import chain, pairwise
 from .formats import number_paragraphs
 from .occurrences import frequency, keywords_specific_position, letter_frequency
 from .splitting import has_any_word, has_content, has_mark, list_spaced_words, split_sentences, strip_punctuation
-from .table import CountRelation, add_constraints, constraint, meets_relation
+from .table import CountRelation, constraint, meets_relation
 
 
 BIGRAMS = re.compile(r"(?:<<[^\s<>]+ [^\s<>]+>>\s+)*<<[^\s<>]+ [^\s<>]+>>(?:\s+<<[^\s<>]+>>)?")
@@ -150,12 +150,26 @@ def sentence_hyphens(text: str) -> bool:
     return len(sentences) > 1 and "-".join(sentences) == text.strip()
 
 
-add_constraints(
-    {
-        "paragraphs:paragraphs": lambda text: number_paragraphs(text, 2),
-        "detectable_format:square_brackets": lambda text: BRACKETED.fullmatch(text.strip()) is not None,
-        "detectable_format:bigram_wrapping": lambda text: BIGRAMS.fullmatch(text.strip()) is not None,
-        "punctuation:punctuation_dot": lambda text: not has_mark(text, ".", "FULL STOP", "DOT LEADER", "ELLIPSIS"),
-        "punctuation:punctuation_exclamation": lambda text: not has_mark(text, "!", "EXCLAMATION MARK"),
-    }
-)
+@constraint("paragraphs:paragraphs")
+def paragraphs(text: str) -> bool:
+    return number_paragraphs(text, 2)
+
+
+@constraint("detectable_format:square_brackets")
+def square_brackets(text: str) -> bool:
+    return BRACKETED.fullmatch(text.strip()) is not None
+
+
+@constraint("detectable_format:bigram_wrapping")
+def bigram_wrapping(text: str) -> bool:
+    return BIGRAMS.fullmatch(text.strip()) is not None
+
+
+@constraint("punctuation:punctuation_dot")
+def punctuation_dot(text: str) -> bool:
+    return not has_mark(text, ".", "FULL STOP", "DOT LEADER", "ELLIPSIS")
+
+
+@constraint("punctuation:punctuation_exclamation")
+def punctuation_exclamation(text: str) -> bool:
+    return not has_mark(text, "!", "EXCLAMATION MARK")
