@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 from .texts import completion_messages, completion_text, prompt_text
@@ -128,11 +128,14 @@ class Batch:
     def rename_columns(self, sources: Mapping[str, str]) -> "Batch":
         """Return the batch with columns under new names, given the old name of each. They replace columns of these names."""
         kept = {name: values for name, values in self.columns.items() if name not in sources.values()}
-        return replace(self, columns=kept | {name: self.columns[source] for name, source in sources.items()})
+        renamed = {name: self.columns[source] for name, source in sources.items()}
+        return replace(self, columns=kept | renamed)
 
     def enter(self, name: str) -> "Batch":
         """Return the batch as the reward of this name gets it, with the name added to the prefix."""
-        return self if self.prefix[-1:] == (name,) else replace(self, prefix=(*self.prefix, name))
+        if self.prefix[-1:] == (name,):
+            return self
+        return replace(self, prefix=(*self.prefix, name))
 
     def find_groups(self) -> "Batch":
         """Return the batch with its groups. Otherwise, consecutive rows with equal prompt and columns are a group."""
@@ -156,7 +159,8 @@ class Batch:
         shared = {name: values for name, values in self.columns.items() if name not in ROW_COLUMNS}
         changed = {}
         for row in range(1, self.size):
-            changed[row] = [name for name, values in shared.items() if not is_same_value(values[row], values[row - 1])]
+            before = row - 1
+            changed[row] = [name for name, values in shared.items() if not is_same_value(values[row], values[before])]
         return changed
 
     def split(self, kind: str) -> list[Sequence[int]]:
@@ -219,8 +223,9 @@ def find_varied(changed: Mapping[int, list[str]], size: int) -> list[str]:
 
 def find_varied_alone(changed: Mapping[int, list[str]], size: int) -> list[str]:
     """Return columns that change next to a run of a single row, where the prompt stays the same."""
-    single = [place for run in list_equal_runs(changed, size) if run[1] - run[0] == 1 for place in run]
-    return [changed[place][0] for place in single if "prompts" not in changed.get(place, ["prompts"])]
+    single = [run for run in list_equal_runs(changed, size) if run[1] - run[0] == 1]
+    places = chain.from_iterable(single)
+    return [changed[place][0] for place in places if "prompts" not in changed.get(place, ["prompts"])]
 
 
 def check_values(name: str, values: Any, size: int) -> None:

@@ -48,7 +48,8 @@ def score_share_of_groups(whole: Batch, rank: int, ranks: int, score: Callable[[
     """Score every `ranks`-th group, so that the ranks' shares differ by at most one group."""
     rows = [row for row, group in enumerate(whole.groups or ()) if group % ranks == rank]
     scores = score(whole.select(rows)) if rows else []
-    return rows, scores, {name: [values[row] for row in rows] for name, values in whole.logged.items()}
+    logged = {name: [values[row] for row in rows] for name, values in whole.logged.items()}
+    return rows, scores, logged
 
 
 def gather_results(compute: Callable[[], Any]) -> list[Any]:

@@ -72,8 +72,11 @@ def describe_reward_error(error: Exception) -> str | None:
 def list_frames(error: Exception) -> list[tuple[FrameType, int]]:
     """Return the frames outside this package in which an error was raised, with their lines. The function is the last one."""
     frames = [*traceback.walk_tb(error.__traceback__)]
-    package = Path(__file__).parent
-    return [*takewhile(lambda pair: package not in Path(pair[0].f_code.co_filename).parents, reversed(frames))]
+    return [*takewhile(lambda pair: is_foreign(pair[0]), reversed(frames))]
+
+
+def is_foreign(frame: FrameType) -> bool:
+    return Path(__file__).parent not in Path(frame.f_code.co_filename).parents
 
 
 def find_hint(text: str, arguments: Mapping[str, Any]) -> str | None:

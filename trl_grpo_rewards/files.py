@@ -69,8 +69,12 @@ def find_last_checkpoint(output_dir: str | Path, test: Callable[[Path], Any] = i
     """Return the newest checkpoint of a run that passes a test. By default, it is complete."""
     folders = Path(output_dir).glob("checkpoint-*")
     numbered = [folder for folder in folders if re.fullmatch(r"checkpoint-\d+", folder.name)]
-    newest_first = sorted(numbered, key=lambda folder: int(folder.name.split("-")[1]), reverse=True)
+    newest_first = sorted(numbered, key=number_step, reverse=True)
     return next((str(folder) for folder in newest_first if test(folder)), None)
+
+
+def number_step(checkpoint: Path) -> int:
+    return int(checkpoint.name.split("-")[1])
 
 
 def choose_last_checkpoint(output_dir: str | Path) -> str | None:

@@ -155,7 +155,8 @@ class RewardFactory:
 
     @property
     def declaration(self) -> str:
-        return ", ".join(str(p.replace(annotation=p.empty)) for p in self.__signature__.parameters.values())
+        parameters = self.__signature__.parameters.values()
+        return ", ".join(str(p.replace(annotation=p.empty)) for p in parameters)
 
     def _refuse_arithmetic(self, *other: Any) -> None:
         raise TypeError(f"An expression contains {describe_uncalled(self)}")
@@ -241,11 +242,12 @@ class FunctionReward(Reward):
     def readers(self) -> dict[str, ReadColumn]:
         """The functions that return how the reward reads the values of a column, by the column."""
         chosen = {name: value.name for name, value in self.options.items() if isinstance(value, Column)}
-        return {
-            {**self.column_of, **chosen}.get(name, name): read
-            for name, read in self.factory.traits.get("reads", {}).items()
-            if name in chosen or name not in self.options
-        }
+        columns = {**self.column_of, **chosen}
+        readers = {}
+        for name, read in self.factory.traits.get("reads", {}).items():
+            if name in chosen or name not in self.options:
+                readers[columns.get(name, name)] = read
+        return readers
 
     def call_with_options(self, function: Callable[..., Any], **more: Any) -> Any:
         """Call a function with more and with the options and columns that it declares, or all options if it has `**kwargs`."""

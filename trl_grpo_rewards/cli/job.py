@@ -116,7 +116,9 @@ class JobParser(TrlParser, CommandParser):
 def list_options(command: str) -> list[dict[str, Any]]:
     classes = (JOBS[command], FilteredGRPOConfig, ModelConfig, GRPOConfig)  # the last one has most of the second one
     titles = (*OWN_TITLES, "the model (TRL's ModelConfig)", "TRL's trainer (GRPOConfig)")
-    sections = {one.name: title for title, owner in zip(titles, classes, strict=True) for one in fields(owner)}
+    sections: dict[str, str] = {}
+    for title, owner in zip(titles, classes, strict=True):
+        sections |= dict.fromkeys((option.name for option in fields(owner)), title)
     actions = [action for action in JobParser(command)._actions if action.dest in sections]
     options = [{"section": sections[action.dest], **describe_option(action)} for action in actions]
     return sorted(options, key=lambda option: titles.index(option["section"]))
@@ -482,8 +484,11 @@ def to_messages(data: Dataset, system: list[dict[str, str]]) -> Dataset:
     """Return a dataset whose prompts are messages, each after those of the system."""
 
     def write(batch: dict) -> dict:
-        prompts = ([{"role": "user", "content": one}] if isinstance(one, str) else one for one in batch["prompt"])
-        return {"prompt": [[*system, *prompt] for prompt in prompts]}
+        return {"prompt": [[*system, *list_messages(prompt)] for prompt in batch["prompt"]]}
 
     with quiet_datasets():
         return data.map(write, batched=True) if len(data) else data
+
+
+def list_messages(prompt: str | list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt

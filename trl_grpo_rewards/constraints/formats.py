@@ -117,7 +117,9 @@ def two_responses(text: str) -> bool:
     """Six asterisks separate two texts that differ in their words."""
     responses = text.split("******")
     filled = [re.findall(r"\w+", response.casefold()) for response in responses if response.strip()]
-    return all(response.strip() for response in responses[1:-1]) and len(filled) == 2 and filled[0] != filled[1]
+    if len(filled) != 2 or filled[0] == filled[1]:
+        return False
+    return all(response.strip() for response in responses[1:-1])
 
 
 @constraint("combination:repeat_prompt", copies=True)
@@ -140,7 +142,8 @@ LABELS = re.compile(r"(My Answer:|My Conclusion:|Future Outlook:)")
 @constraint("format:line_indent")
 def line_indent(text: str) -> bool:
     """Each of two or more lines begins with more spaces than the one before. Lines without text do not count."""
-    return is_increasing([len(line) - len(line.lstrip(" ")) for line in text.split("\n") if line.strip()])
+    lines = [line for line in text.split("\n") if line.strip()]
+    return is_increasing([len(line) - len(line.lstrip(" ")) for line in lines])
 
 
 @constraint("format:list")
@@ -184,7 +187,9 @@ def options(text: str, options: str) -> bool:
 def output_template(text: str) -> bool:
     """Each of the three labels has text after it."""
     parts = LABELS.split(text)
-    return len({label for label, body in zip(parts[1::2], parts[2::2], strict=True) if has_content(body)}) == 3
+    labelled = zip(parts[1::2], parts[2::2], strict=True)
+    labels = {label for label, body in labelled if has_content(body)}
+    return len(labels) == 3
 
 
 @constraint("format:thesis")
@@ -244,7 +249,8 @@ def constrained_response(text: str) -> bool:
 
 @constraint("startend:quotation")
 def quotation(text: str) -> bool:
-    return len(text.strip()) > 1 and {text.strip()[0], text.strip()[-1]} == {'"'}
+    text = text.strip()
+    return len(text) > 1 and text[0] == text[-1] == '"'
 
 
 @constraint("format:newline")
@@ -274,13 +280,15 @@ def mcq_count_length(text: str) -> bool:
     if [sum(found) for found in options] != [5] * 4:
         return False
     asked = [lines[: found.index(True)] for lines, found in zip(questions, options, strict=True)]
-    return is_increasing([len(" ".join(map(str.strip, lines)).strip()) for lines in asked])
+    answers = [" ".join(map(str.strip, lines)) for lines in asked]
+    return is_increasing([len(answer.strip()) for answer in answers])
 
 
 @constraint("custom:reverse_newline")
 def reverse_newline(text: str) -> bool:
     """From the line with Zimbabwe on, the lines differ and are in reverse order."""
-    lines = [line for line in (drop_accents(line).strip(PUNCTUATION + " ") for line in text.split("\n")) if line]
+    stripped = [line.strip(PUNCTUATION + " ") for line in drop_accents(text).split("\n")]
+    lines = [line for line in stripped if line]
     start = next((place for place, line in enumerate(lines) if "Zimbabwe" in line), len(lines))
     countries = lines[start:]
     return len(countries) >= AFRICAN_COUNTRIES and countries == sorted({*countries}, reverse=True)

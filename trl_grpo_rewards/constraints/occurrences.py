@@ -58,7 +58,8 @@ def letter_frequency(text: str, letter: str, let_frequency: int, let_relation: C
 def keywords_multiple(text: str, keyword1: str, keyword2: str, keyword3: str, keyword4: str, keyword5: str) -> bool:
     lowered = text.lower()
     keywords = (keyword1, keyword2, keyword3, keyword4, keyword5)
-    return [lowered.count(keyword.strip().lower()) for keyword in keywords] == [1, 2, 3, 5, 7]
+    counts = [lowered.count(keyword.strip().lower()) for keyword in keywords]
+    return counts == [1, 2, 3, 5, 7]
 
 
 @constraint("sentence:keyword")
@@ -233,7 +234,10 @@ def title_case(text: str) -> bool:
 
 @constraint("words:vowel")
 def vowel(text: str) -> bool:
-    return "\n" not in text.strip() and len(VOWELS.intersection(normalize("NFKD", text.lower()))) <= 3
+    if "\n" in text.strip():
+        return False
+    letters = normalize("NFKD", text.lower())
+    return len(VOWELS.intersection(letters)) <= 3
 
 
 @constraint("words:consonants")

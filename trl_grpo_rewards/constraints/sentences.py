@@ -102,7 +102,9 @@ def sentence_words(text: str) -> bool:
     """Three sentences of the same length in characters, which have no word in common."""
     sentences = split_sentences(text)
     words = [word for sentence in sentences for word in {*list_words(sentence.lower())}]
-    return len(sentences) == 3 and len({*map(len, sentences)}) == 1 and len(words) == len({*words})
+    if len(words) != len({*words}):
+        return False
+    return len(sentences) == 3 and len({*map(len, sentences)}) == 1
 
 
 @constraint("sentence:alliteration_increment")
@@ -128,7 +130,9 @@ def increment(text: str, small_n: int) -> bool:
 def last_first(text: str) -> bool:
     """There are two or more sentences."""
     words = [strip_punctuation(sentence).lower().split() for sentence in split_sentences(text)]
-    return len(words) > 1 and all(one and other and one[-1] == other[0] for one, other in pairwise(words))
+    if len(words) < 2 or not all(words):
+        return False
+    return all(one[-1] == other[0] for one, other in pairwise(words))
 
 
 @constraint("words:paragraph_last_first")
@@ -142,10 +146,8 @@ def paragraph_last_first(text: str) -> bool:
 def emoji(text: str) -> bool:
     """The emoji is one of the last two characters of the sentence without punctuation, or the first one after it."""
     sentences = [sentence.translate(WITHOUT_PUNCTUATION).strip() for sentence in split_sentences(text)]
-    return all(
-        sentence and (EMOJI.search(sentence[-2:]) or EMOJI.match(following))
-        for sentence, following in zip(sentences, [*sentences[1:], ""], strict=True)
-    )
+    pairs = pairwise([*sentences, ""])
+    return all(sentence and (EMOJI.search(sentence[-2:]) or EMOJI.match(following)) for sentence, following in pairs)
 
 
 @constraint("words:odd_even_syllables", package="syllapy")

@@ -88,7 +88,9 @@ def read_count(value: Any) -> int | None:
 
 
 def read_filled_list(value: Any) -> list[str] | None:
-    return [*value] if isinstance(value, (list, tuple)) and value and all(map(is_filled, value)) else None
+    if not isinstance(value, (list, tuple)) or not value:
+        return None
+    return [*value] if all(map(is_filled, value)) else None
 
 
 ARGUMENT_READERS: dict[
@@ -207,5 +209,8 @@ def is_quoted(text: str, prompt: str) -> bool:
 def list_readings(text: str) -> list[str]:
     """Return the text as the loose reading of IFEval takes it: without its first or last line, and without asterisks."""
     lines = text.split("\n")
-    cut = ["\n".join(part).strip() for part in (lines[1:], lines[:-1], lines[1:-1])]
-    return [*dict.fromkeys(reading for part in (text, *cut) for reading in (part, part.replace("*", "")))]
+    parts = [text]
+    for part in (lines[1:], lines[:-1], lines[1:-1]):
+        parts.append("\n".join(part).strip())
+    readings = [reading for part in parts for reading in (part, part.replace("*", ""))]
+    return [*dict.fromkeys(readings)]

@@ -45,7 +45,9 @@ def no_adjacent_consecutive(text: str) -> bool:
 def start_end(text: str) -> bool:
     """Another word is between the two, and nothing is after the last one."""
     words = list_spaced_words(text.lower())
-    return len(words) > 2 and words[0] == words[-1] and text.rstrip()[-1:].isalnum()
+    if len(words) < 3 or words[0] != words[-1]:
+        return False
+    return text.rstrip()[-1:].isalnum()
 
 
 @constraint("keywords:palindrome")
@@ -122,7 +124,9 @@ def repeat_phrase(text: str, phrase: str, small_n: int) -> bool:
     found = re.findall(rf"(?<!\S){re.escape(words[0])} {inner}{re.escape(words[-1])}(?!\w)", text)
     changes = [sum(one != other for one, other in zip(version.split(), words, strict=True)) for version in found]
     is_whole = len(re.findall(rf"(?<!\S){re.escape(words[0])} ", text)) == len(found)
-    return is_whole and len(found) == len({*found}) == small_n and sum(changes) >= small_n - 1 and max(changes) == 1
+    if not is_whole or not len(found) == len({*found}) == small_n:
+        return False
+    return sum(changes) >= small_n - 1 and max(changes) == 1
 
 
 @constraint("copy:copy", copies=True)
