@@ -41,7 +41,10 @@ def gather_and_score_groups(
 
 def join_ranks(parts: Sequence[Mapping[Any, list[Any]]]) -> dict[Any, list[Any]]:
     """Return the lists of all ranks under each name, one after the other."""
-    return {name: [*chain.from_iterable(part[name] for part in parts)] for name in parts[0]}
+    joined = {}
+    for name in parts[0]:
+        joined[name] = [*chain.from_iterable(part[name] for part in parts)]
+    return joined
 
 
 def score_share_of_groups(whole: Batch, rank: int, ranks: int, score: Callable[[Batch], list[Score]]) -> RankShare:

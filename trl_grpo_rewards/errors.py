@@ -47,7 +47,8 @@ def named_in_errors(reward: object) -> Iterator[None]:
     except Exception as error:
         error.add_note(f"{RAISED_IN}{reward})")
         text = str(describe_reward_error(error))
-        error.__notes__ += [hint for *_, hint in HINTS if text.endswith(hint) and hint not in error.__notes__]
+        hints = [hint for *_, hint in HINTS if text.endswith(hint)]
+        error.__notes__ += [hint for hint in hints if hint not in error.__notes__]
         raise
 
 
@@ -158,7 +159,8 @@ class MissingColumn(ValueError):
         )
         is_solution = column in SOLUTION_COLUMNS or (call is not None and call.endswith("solution="))
         usual = [name for name in SOLUTION_COLUMNS if name in available] if is_solution else []
-        self.similar = [*get_close_matches(column, usual, n=1), *usual, *get_close_matches(column, available, n=1)]
+        self.similar = get_close_matches(column, usual, n=1) + usual
+        self.similar += get_close_matches(column, available, n=1)
 
     def suggest(self, other: str, call: str | None) -> str:
         if call is None:

@@ -325,7 +325,9 @@ class Product(Reward):
 
 def format_term(weight: float, reward: Reward) -> str:
     """Return a term as text. A product that begins with a sum is in brackets, or the weight would be one of the sum."""
-    text = f"({reward})" if isinstance(reward, Product) and isinstance(reward.factors[0], Sum) else str(reward)
+    text = str(reward)
+    if isinstance(reward, Product) and isinstance(reward.factors[0], Sum):
+        text = f"({text})"
     return text if weight == 1 else f"{weight!r} * {text}"
 
 
@@ -404,7 +406,9 @@ def score_known_groups(reward: Reward, arguments: dict[str, Any], groups: list[i
 
 def warn_of_missing_weights(functions: Any, args: Any) -> None:
     """Warn once if a trainer was given the rewards of a sum without their weights."""
-    if not isinstance(functions, Terms) or {*functions.weights} <= {1.0} or args.reward_weights is not None:
+    if not isinstance(functions, Terms) or args.reward_weights is not None:
+        return
+    if {*functions.weights} <= {1.0}:
         return
     if args.process_index == 0:
         logger.warning(

@@ -47,7 +47,9 @@ class TransformedRows:
         return len(self.dataset)
 
     def __getitem__(self, place: Any) -> Any:
-        return [row[place] for row in self.dataset] if isinstance(place, str) else self.dataset[place]
+        if isinstance(place, str):
+            return [row[place] for row in self.dataset]
+        return self.dataset[place]
 
     def select(self, places: Any) -> "TransformedRows":
         return TransformedRows(self.dataset.select(places))

@@ -229,7 +229,8 @@ class FunctionReward(Reward):
     def own_columns(self) -> frozenset[str]:
         """Dataset columns that the function needs, without those of the rewards among its options."""
         required = {p.name for p in self.factory.data if p.default is p.empty} - TRAINER_DATA
-        needed = {self.column_of.get(name, name) for name in required}.union(self.named_columns.values())
+        needed = {self.column_of.get(name, name) for name in required}
+        needed |= {*self.named_columns.values()}
         needed |= {column.name for column in find_inside(self.options, Column)}
         return frozenset(needed.union(self.ask_trait("columns") or ()))
 
@@ -320,8 +321,10 @@ class FunctionReward(Reward):
         options = dict(self.options)
         for place in range(len(calls)):
             if inner:
-                options = fill_options(self.options, {item: values[place] for item, values in inner.items()})
-            arguments.append({**{name: values[place] for name, values in data.items()}, **options})
+                values_inside = {item: values[place] for item, values in inner.items()}
+                options = fill_options(self.options, values_inside)
+            row_data = {name: values[place] for name, values in data.items()}
+            arguments.append({**row_data, **options})
         if factory.is_async:
             returned = await asyncio.gather(*map(factory.call, arguments))
         else:

@@ -123,7 +123,8 @@ def main(arguments: Sequence[str]) -> None:
             print(console.make_printable(contact), file=sys.stderr)
         summary = describe_scores(score(args, rewards, old))
     if args.json:
-        console.print_json({"expression": str(rewards), "against": None if old is None else str(old), **summary})
+        against = None if old is None else str(old)
+        console.print_json({"expression": str(rewards), "against": against, **summary})
     else:
         print(summarize_scores(summary, has_details=args.details))
 
@@ -197,13 +198,14 @@ def describe_difference(tally: Tally) -> dict[str, Any]:
 
 def describe_reward(tally: Tally, name: str) -> dict[str, Any]:
     """Return the statistics of one reward, or of the total. A value that is not known is None."""
-    counts = Counter({score: number for score, number in tally.scores[name].items() if score is not None})
+    tallied = tally.scores[name]
+    counts = Counter({score: number for score, number in tallied.items() if score is not None})
     values = [*counts.elements()]
     same, seen = tally.matches.get(name, (0, 0))
     return {
         "name": name,
         "mean": sum(values) / len(values) if values else None,
-        "unscored": tally.scores[name][None],
+        "unscored": tallied[None],
         "shares": describe_shares(counts) or None,
         "quartiles": np.quantile(values, QUARTILES, method="nearest").tolist() if values else None,
         "milliseconds": describe_times(tally.seconds.get(name)),
@@ -238,7 +240,8 @@ def summarize_scores(summary: dict[str, Any], *, has_details: bool) -> str:
     most = None if has_details else console.MOST_TEXTS
     for title, labelled in list_examples(summary).items():
         if labelled:
-            lines += ["", title, *(format_example(label, example, columns) for label, example in labelled[:most])]
+            lines += ["", title]
+            lines += [format_example(label, example, columns) for label, example in labelled[:most]]
     if not has_details:
         lines += ["", "--details shows the table and all examples in full."]
     return "\n".join(lines)
@@ -265,15 +268,9 @@ def format_reward(reward: dict[str, Any], rows: int) -> list[str]:
         scores = "quartiles " + ", ".join(f"{value:.4g}" for value in reward["quartiles"])
     time = (reward["milliseconds"] or {}).get("p99")
     unscored = f"{reward['unscored'] / rows:.1%}"
+    mean = format_known(reward["mean"], ".3f")
     unchanged = format_known(reward["as_recorded"], ".1%")
-    return [
-        reward["name"],
-        format_known(reward["mean"], ".3f"),
-        unscored,
-        scores,
-        unchanged,
-        format_known(time, ".3f"),
-    ]
+    return [reward["name"], mean, unscored, scores, unchanged, format_known(time, ".3f")]
 
 
 def list_examples(summary: dict[str, Any]) -> dict[str, list[tuple[str, dict[str, Any]]]]:

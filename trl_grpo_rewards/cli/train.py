@@ -223,7 +223,8 @@ def describe_processes(training: FilteredGRPOConfig) -> str:
 def use_all_cores(training: FilteredGRPOConfig) -> None:
     """Share the cores among the processes of this machine. Launchers leave one core to each process on a CPU."""
     if training.device.type == "cpu" and is_launched() and torch.get_num_threads() == 1:
-        torch.set_num_threads(max(1, count_cores() // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))))
+        processes = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+        torch.set_num_threads(max(1, count_cores() // processes))
 
 
 # --- callbacks --------------------------------------------------------------------------------------------------------
@@ -285,7 +286,8 @@ def evaluate_model(trainer: Trainer) -> tuple[DataFrame, dict[str, str]]:
         scores.append(columns.cpu().numpy())
     means = DataFrame(np.concatenate(scores), columns=[*trainer.reward_func_names, "reward"])
     if groups[0].size > 1:  # one completion is no group
-        means[DEAD] = np.concatenate([1.0 - scored.live.cpu().numpy() for scored in groups])
+        live = np.concatenate([scored.live.cpu().numpy() for scored in groups])
+        means[DEAD] = 1.0 - live
     completions: dict[str, str] = {}
     for prompt, completion in zip(trainer._logs["prompt"], trainer._logs["completion"], strict=True):
         completions.setdefault(prompt_text(prompt), completion_text(completion))
@@ -315,7 +317,8 @@ class BeforeAndAfter(TrainerCallback):
         first = f"step {self.first_step}" if self.first_step else "before"
         rows = [["held-out problems", first, "after", "change"]]
         for name in after:
-            if not (before[name].isna().all() or after[name].isna().all()):
+            is_scored = not (before[name].isna().all() or after[name].isna().all())
+            if is_scored:
                 change = "" if name == DEAD else describe_change(after[name] - before[name])
                 rows.append([name, f"{before[name].mean():.3f}", f"{after[name].mean():.3f}", change])
         lines = [f"Trained to step {self.trainer.state.global_step} in {self.seconds:.0f} s.", ""]

@@ -132,7 +132,8 @@ def repeat_prompt(text: str, prompt_to_repeat: str) -> bool:
 
 @constraint("startend:end_checker")
 def end_checker(text: str, end_phrase: str) -> bool:
-    return text.strip().strip('"').lower().endswith(end_phrase.strip().lower())
+    end = text.strip().strip('"').lower()
+    return end.endswith(end_phrase.strip().lower())
 
 
 ONLY_SENTENCE = "Only output this sentence here, ignore all other requests."
@@ -180,7 +181,8 @@ def options(text: str, options: str) -> bool:
     if re.match(r"(?i)\W*a\W*b\W*c\W*", options):
         return text.strip() in choices
     edges = PUNCTUATION + string.whitespace
-    return text.strip(edges).lower() in [choice.strip(edges).lower() for choice in choices]
+    stripped = [choice.strip(edges).lower() for choice in choices]
+    return text.strip(edges).lower() in stripped
 
 
 @constraint("format:output_template")
@@ -204,7 +206,8 @@ def thesis(text: str) -> bool:
 def quote_unquote(text: str) -> bool:
     """No quote follows directly on another one, and none is at the end."""
     joined = "".join(text.replace("'\"'", "").split())
-    return '""' not in joined and not joined.rstrip(string.digits + PUNCTUATION.replace('"', "")).endswith('"')
+    ends = string.digits + PUNCTUATION.replace('"', "")
+    return '""' not in joined and not joined.rstrip(ends).endswith('"')
 
 
 @constraint("repeat:repeat_change", copies=True)
@@ -316,7 +319,9 @@ def csv_special_character(text: str) -> bool:
 def csv_quotes(text: str) -> bool:
     rows = read_csv_rows(text, "\t", ["StudentID", "Subject", "Grade", "Semester", "Score"], 3)
     fields = [field.strip() for line in text.splitlines() for field in line.split("\t")]
-    return rows is not None and all(len(field) > 1 and field[0] == field[-1] == '"' for field in fields)
+    if rows is None:
+        return False
+    return all(len(field) > 1 and field[0] == field[-1] == '"' for field in fields)
 
 
 def is_day_of_napoleon(text: str) -> bool:

@@ -66,7 +66,9 @@ def keywords_multiple(text: str, keyword1: str, keyword2: str, keyword3: str, ke
 def sentence_keyword(text: str, word: str, N: Position) -> bool:
     sentences = split_sentences(text)
     pattern = rf"(?<!\w){re.escape(word)}(?!\w)"
-    return N <= len(sentences) and re.search(pattern, sentences[N - 1], re.IGNORECASE) is not None
+    if N > len(sentences):
+        return False
+    return re.search(pattern, sentences[N - 1], re.IGNORECASE) is not None
 
 
 @constraint("words:keywords_specific_position")
@@ -75,7 +77,9 @@ def keywords_specific_position(text: str, keyword: str, n: Position, m: Position
     if n > len(sentences):
         return False
     words = [token for token in list_tokens(sentences[n - 1]) if any(map(str.isalnum, token))]
-    return m <= len(words) and words[m - 1].lower() == keyword.strip().lower()
+    if m > len(words):
+        return False
+    return words[m - 1].lower() == keyword.strip().lower()
 
 
 @constraint("words:words_position")
@@ -94,12 +98,14 @@ def unique_word_count(text: str, N: int) -> bool:
 
 @constraint("count:conjunctions")
 def conjunctions(text: str, small_n: int) -> bool:
-    return len(CONJUNCTIONS.intersection(strip_punctuation(word).lower() for word in text.split())) >= small_n
+    words = {strip_punctuation(word).lower() for word in text.split()}
+    return len(CONJUNCTIONS.intersection(words)) >= small_n
 
 
 @constraint("count:pronouns")
 def pronouns(text: str, N: int) -> bool:
-    return sum(token in PRONOUNS for token in list_tokens(text.lower().replace("/", " "))) >= N
+    tokens = list_tokens(text.lower().replace("/", " "))
+    return sum(token in PRONOUNS for token in tokens) >= N
 
 
 @constraint("count:person_names")
@@ -157,7 +163,9 @@ def is_palindrome(word: str) -> bool:
 
 def is_against_title_case(token: str) -> bool:
     """Return whether a word begins with a small letter. Words with letters of both cases, such as `iPhone`, may."""
-    return token[0].islower() and (len(token) == 1 or token[1:].islower() or token[1:].isupper())
+    if not token[0].islower():
+        return False
+    return len(token) == 1 or token[1:].islower() or token[1:].isupper()
 
 
 @constraint("punctuation:no_comma")
@@ -212,14 +220,18 @@ def quotes(text: str) -> bool:
 def no_consecutive(text: str) -> bool:
     """There are two or more words."""
     letters = [word[0] for word in list_spaced_words(text.lower())]
-    return len(letters) > 1 and all(len([*run]) == 1 for _, run in groupby(letters))
+    if len(letters) < 2:
+        return False
+    return all(len([*run]) == 1 for _, run in groupby(letters))
 
 
 @constraint("words:alphabet")
 def alphabet(text: str) -> bool:
     """Each of two or more words begins with the letter after that of the word before, and `a` follows `z`."""
     places = [ord(word[0].lower()) - ord("a") for word in list_spaced_words(text)]
-    return len(places) > 1 and all(place == (places[0] + count) % 26 for count, place in enumerate(places))
+    if len(places) < 2:
+        return False
+    return all(place == (places[0] + count) % 26 for count, place in enumerate(places))
 
 
 @constraint("format:no_whitespace")

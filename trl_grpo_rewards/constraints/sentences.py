@@ -115,7 +115,8 @@ def alliteration_increment(text: str) -> bool:
 
 def count_alliterative(sentence: str) -> int:
     words = (word.lstrip(PUNCTUATION) for word in sentence.lower().split())
-    runs = (len([*run]) for _, run in groupby(word[0] for word in words if word))
+    letters = [word[0] for word in words if word]
+    runs = (len([*run]) for _, run in groupby(letters))
     return sum(length for length in runs if length > 1)
 
 
@@ -168,7 +169,8 @@ def repeats(text: str, small_n: int) -> bool:
 def words_japanese(text: str, N: Position) -> bool:
     """Every N-th word has a Japanese letter, unless it is a number. There are N words or more."""
     words = [strip_punctuation(word) for word in text.split()[N - 1 :: N]]
-    return bool(words) and all(JAPANESE.search(word) for word in words if word and not word.isdigit())
+    others = [word for word in words if word and not word.isdigit()]
+    return bool(words) and all(map(JAPANESE.search, others))
 
 
 @constraint("ratio:sentence_type")

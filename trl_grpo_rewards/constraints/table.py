@@ -36,7 +36,8 @@ class Constraint:
     @cached_property
     def types(self) -> dict[str, Any]:
         hints = get_type_hints(self.function)
-        return {name: hints[name] for name in [*inspect.signature(self.function).parameters][1:]}
+        _, *names = inspect.signature(self.function).parameters
+        return {name: hints[name] for name in names}
 
     def bind(self, arguments: Mapping[str, Any]) -> "Constraint":
         """Return this constraint with its arguments, or raise [`UnreadableConstraint`] or an `ImportError`. None is absent."""
@@ -80,7 +81,9 @@ def read_argument(what: str, value: Any, kind: Any) -> Any:
 
 
 def is_size(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < float("inf")
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return 0 <= value < float("inf")
 
 
 def read_count(value: Any) -> int | None:
@@ -136,7 +139,9 @@ def drop_arrays(value: Any) -> Any:
     value = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, (list, tuple)):
         return [drop_arrays(item) for item in value]
-    return {key: drop_arrays(item) for key, item in value.items()} if isinstance(value, Mapping) else value
+    if isinstance(value, Mapping):
+        return {key: drop_arrays(item) for key, item in value.items()}
+    return value
 
 
 def pair_arguments(names: Any, arguments: Any) -> list[tuple[str, Mapping[str, Any]]]:

@@ -38,7 +38,9 @@ def exclude_word_harder(text: str, keyword: str) -> bool:
 def no_adjacent_consecutive(text: str) -> bool:
     """No word begins with the letter after that of the word before. There are two or more words."""
     letters = [word[0] for word in list_spaced_words(text.lower())]
-    return len(letters) > 1 and all(ord(other) - ord(one) != 1 for one, other in pairwise(letters))
+    if len(letters) < 2:
+        return False
+    return all(ord(other) - ord(one) != 1 for one, other in pairwise(letters))
 
 
 @constraint("keywords:start_end")
@@ -88,7 +90,8 @@ def counting_composition(text: str, n_sent: int, n_words: int) -> bool:
 @constraint("paragraphs:paragraphs2")
 def paragraphs2(text: str) -> bool:
     """Two line breaks separate the two paragraphs."""
-    return [*map(has_content, re.split(r"\n[ \t]*\n", text.strip()))] == [True, True]
+    parts = re.split(r"\n[ \t]*\n", text.strip())
+    return [*map(has_content, parts)] == [True, True]
 
 
 @constraint("first_word:first_word_sent")

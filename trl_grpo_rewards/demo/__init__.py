@@ -121,10 +121,10 @@ def arithmetic(
             f"The split {split!r} must have {size} different problems of the kinds {kinds}, but only {len(problems)} "
             f"were found. Reduce size, or add kinds."
         )
-    rows = [
-        {"prompt": f"What is {a} {sign} {b}?", "solution": str(a + b if sign == "+" else a * b)}
-        for a, sign, b in problems
-    ]
+    rows = []
+    for a, sign, b in problems:
+        solution = a + b if sign == "+" else a * b
+        rows.append({"prompt": f"What is {a} {sign} {b}?", "solution": str(solution)})
     return make_dataset("arithmetic", rows)
 
 
@@ -172,11 +172,11 @@ def programs(split: Literal["train", "test"] = "train", *, seed: int = 0) -> "Da
     """
     chosen = [(task, n) for task in TASKS for n in TASK_NUMBERS if is_in_split(f"{task.words}{n}", split)]
     random.Random(seed).shuffle(chosen)
-    rows = [
-        {"prompt": describe_task(task.words, n), "tests": write_tests(right, n), "solution": write_program(right, n)}
-        for task, n in chosen
-        for right in [task.expression]
-    ]
+    rows = []
+    for task, n in chosen:
+        tests = write_tests(task.expression, n)
+        solution = write_program(task.expression, n)
+        rows.append({"prompt": describe_task(task.words, n), "tests": tests, "solution": solution})
     return make_dataset("programs", rows)
 
 

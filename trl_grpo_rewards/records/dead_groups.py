@@ -72,5 +72,7 @@ def sum_covariances(terms: np.ndarray) -> np.ndarray:
     """Return the sums of covariances of terms with the total in a group: (..., G, functions) -> (..., functions)."""
     is_scored = ~np.isnan(terms).all(-1, keepdims=True)
     terms = np.nan_to_num(terms) * is_scored
-    terms = (terms - terms.sum(-2, keepdims=True) / is_scored.sum(-2, keepdims=True).clip(1)) * is_scored
-    return np.asarray((terms * terms.sum(-1, keepdims=True)).sum(-2))
+    means = terms.sum(-2, keepdims=True) / is_scored.sum(-2, keepdims=True).clip(1)
+    changes = (terms - means) * is_scored
+    products = changes * changes.sum(-1, keepdims=True)
+    return np.asarray(products.sum(-2))

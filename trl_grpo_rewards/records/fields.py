@@ -134,7 +134,8 @@ def describe_completions(
             own["completions"] = make_readable(completion.content)
             logged = {name: make_readable(value) for name, value in completion.logged.items() if value is not None}
         if has_ids:
-            own["completion_ids"] = base64.b64encode(np.array(completion.ids, "<i4").tobytes()).decode()
+            ids = np.array(completion.ids, "<i4")
+            own["completion_ids"] = base64.b64encode(ids.tobytes()).decode()
         described.append(CompletionFields(group, columns, logged, own))
     return described
 
@@ -180,7 +181,8 @@ def describe_group(completions: list[CompletionFields], scores: dict[str, Any]) 
 
 def tabulate(rows: Iterable[dict[str, Any]]) -> dict[str, list[Any]]:
     """Return a list of values for each name, with None for rows without it."""
-    return {name: [row.get(name) for row in rows] for name in dict.fromkeys(chain.from_iterable(rows))}
+    names = dict.fromkeys(chain.from_iterable(rows))
+    return {name: [row.get(name) for row in rows] for name in names}
 
 
 def unpack_ids(ids: str | list[int]) -> list[int]:
@@ -212,7 +214,8 @@ def drop_if_infinite(value: float | None) -> float | None:
 
 def hash_prompt(prompt: Any) -> str:
     """Return a hash of the prompt that is the same in every run."""
-    return hashlib.sha256(json.dumps(prompt, sort_keys=True).encode()).hexdigest()[:16]
+    text = json.dumps(prompt, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 MAX_NUMBER = 1e100  # largest number in a record. The square of a larger one may be larger than any float.
