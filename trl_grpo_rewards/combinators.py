@@ -47,8 +47,8 @@ async def gate(
     scores = [None if score is None else otherwise for score in deciding]
     passed = [row for row, score in enumerate(deciding) if score is not None and score >= at_least]
     if passed:
-        scores = await reward.score(batch.select(passed))
-        for row, score in zip(passed, scores, strict=True):
+        paid = await reward.score(batch.select(passed))
+        for row, score in zip(passed, paid, strict=True):
             scores[row] = score
     return scores
 
