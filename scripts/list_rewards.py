@@ -1,4 +1,4 @@
-"""Write the lists of all rewards: the table in the docs, the pages of the site, their number in the README, and the stub.
+"""Write the lists of all rewards: the table in the docs, the pages of the site, the numbers in the README, and the stub.
 
 python scripts/list_rewards.py            # writes them, from signatures and docstrings
 python scripts/list_rewards.py --check    # exits with 1 if one of them is out of date
@@ -13,6 +13,8 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 import trl_grpo_rewards
+from trl_grpo_rewards import boxed, demo
+from trl_grpo_rewards.checks import attacks
 from trl_grpo_rewards.function_rewards import RewardFactory
 from trl_grpo_rewards.options import strip_annotation
 from trl_grpo_rewards.registry import REGISTRY
@@ -65,6 +67,11 @@ def list_rewards() -> list[RewardFactory]:
     """Return the rewards of this package."""
     assert trl_grpo_rewards.rewards.__all__  # importing the library registers its rewards
     return [factory for factory in REGISTRY.values() if factory.__module__.startswith("trl_grpo_rewards.")]
+
+
+def count_attacks() -> int:
+    """Return how many kinds of worthless completions `check` writes for the bundled problems."""
+    return len(set().union(*(attacks(boxed(), row) for row in demo.arithmetic(size=64))))
 
 
 def make_table() -> str:
@@ -130,6 +137,7 @@ def main() -> None:
     table = TABLE.sub(lambda match: match[1] + make_table() + match[2], PAGE.read_text())
     site = PAGES.sub(lambda match: match[1] + make_navigation() + match[2], SITE.read_text())
     readme = re.sub(r"There are \d+ rewards", f"There are {len(list_rewards())} rewards", README.read_text())
+    readme = re.sub(r"and \d+ kinds of worthless", f"and {count_attacks()} kinds of worthless", readme)
     for file, text in ((PAGE, table), (SITE, site), (README, readme), (STUB, make_stub())):
         if not check:
             file.write_text(text)

@@ -161,11 +161,11 @@ def demonstrate(a: int, sign: str, b: int, rng: random.Random, mixed: bool = Fal
 def demonstrate_program(rng: random.Random) -> tuple[str, str]:
     """Return a task and a program, which is right one time in three."""
     while True:
-        task, number = rng.choice(demo.TASKS), rng.choice(demo.NUMBERS)
+        task, number = rng.choice(demo.TASKS), rng.choice(demo.TASK_NUMBERS)
         if demo.is_in_split(f"{task.words}{number}", "train"):
             break
     expression = task.mistake if rng.random() < 0.3 else task.expression
-    written = rng.choice(demo.NUMBERS) if rng.random() < 0.2 else number
+    written = rng.choice(demo.TASK_NUMBERS) if rng.random() < 0.2 else number
     program = demo.write_program(expression, written)
     if rng.random() < 0.15:
         program = program.replace("return ", "")

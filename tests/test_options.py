@@ -9,7 +9,7 @@ import pytest
 from annotated_types import Ge, Gt, Lt
 
 from trl_grpo_rewards import boxed, reward
-from trl_grpo_rewards.options import Column, column, fill_in, find_inside, freeze, has_type, thaw
+from trl_grpo_rewards.options import Column, column, fill_options, find_inside, freeze, has_type, thaw
 
 
 def test_lists_become_tuples_and_numbers_those_of_python():
@@ -47,7 +47,7 @@ def test_a_column_is_a_value_that_the_row_fills_in():
     assert by_row == Column("it's") != column("its") and repr(by_row) == """column("it's")""" and {by_row: 1}[by_row]
     assert pickle.loads(pickle.dumps(freeze([by_row], "it"))) == (by_row,)
     assert find_inside(freeze([1, {"a": by_row, "b": by_row}], "it"), Column) == [by_row]
-    assert fill_in(freeze({"a": by_row, "b": 2}, "it"), {by_row: [7]}) == {"a": [7], "b": 2}
+    assert fill_options(freeze({"a": by_row, "b": 2}, "it"), {by_row: [7]}) == {"a": [7], "b": 2}
     with pytest.raises(Exception, match="cannot assign"):
         by_row.name = "other"
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 from .texts import completion_messages, completion_text, prompt_text
@@ -17,7 +17,7 @@ HOOKS = ("trainer_state", "log_extra", "log_metric")  # what GRPOTrainer passes 
 
 
 @dataclass(frozen=True)
-class Kind:
+class FunctionKind:
     """What the functions of one kind score, and how they get the data of the rows of one call."""
 
     scores: str  # what one call scores, in the words of an error
@@ -40,14 +40,14 @@ PROMPT = ("prompts", prompt_text)
 COMPLETION = ("completions", completion_text)
 MESSAGES = ("completions", completion_messages)
 
-KINDS = {  # the kinds of functions that get data. Those of a batch get columns as TRL passes them.
-    "completion": Kind(
+FUNCTION_KINDS = {  # the kinds of functions that get data. Those of a batch get columns as TRL passes them.
+    "completion": FunctionKind(
         "one completion at a time",
         ("prompt", "completion"),
         {"prompt": PROMPT, "completion": COMPLETION, "messages": MESSAGES},
     ),
-    "batch": Kind("a whole batch", ("prompts", "completions"), lists=None, rest=HOOKS),
-    "group": Kind(
+    "batch": FunctionKind("a whole batch", ("prompts", "completions"), lists=None, rest=HOOKS),
+    "group": FunctionKind(
         "a whole group",
         ("prompt", "completions"),
         {"prompt": PROMPT, "completions": COMPLETION, "messages": MESSAGES},
@@ -89,7 +89,7 @@ class Batch:
     rows: Sequence[int]  # their positions in the call
     logged: dict[str, list[Any]]  # columns that rewards log, with None for other rows of the call
     groups: Sequence[int] | None = None  # the group of each row, if a reward needs whole groups
-    path: tuple[str, ...] = ()  # names of the rewards around the current one, in front of the names of what it logs
+    prefix: tuple[str, ...] = ()  # names of the rewards around the current one, in front of the names of what it logs
     scored: dict[Any, Any] = field(default_factory=dict)  # the scores by each reward, or what computes them
 
     @classmethod
@@ -128,11 +128,14 @@ class Batch:
     def rename_columns(self, sources: Mapping[str, str]) -> "Batch":
         """Return the batch with columns under new names, given the old name of each. They replace columns of these names."""
         kept = {name: values for name, values in self.columns.items() if name not in sources.values()}
-        return replace(self, columns=kept | {name: self.columns[source] for name, source in sources.items()})
+        renamed = {name: self.columns[source] for name, source in sources.items()}
+        return replace(self, columns=kept | renamed)
 
     def enter(self, name: str) -> "Batch":
-        """Return the batch as the reward of this name gets it, with the name added to the path."""
-        return self if self.path[-1:] == (name,) else replace(self, path=(*self.path, name))
+        """Return the batch as the reward of this name gets it, with the name added to the prefix."""
+        if self.prefix[-1:] == (name,):
+            return self
+        return replace(self, prefix=(*self.prefix, name))
 
     def find_groups(self) -> "Batch":
         """Return the batch with its groups. Otherwise, consecutive rows with equal prompt and columns are a group."""
@@ -156,7 +159,8 @@ class Batch:
         shared = {name: values for name, values in self.columns.items() if name not in ROW_COLUMNS}
         changed = {}
         for row in range(1, self.size):
-            changed[row] = [name for name, values in shared.items() if not is_same_value(values[row], values[row - 1])]
+            before = row - 1
+            changed[row] = [name for name, values in shared.items() if not is_same_value(values[row], values[before])]
         return changed
 
     def split(self, kind: str) -> list[Sequence[int]]:
@@ -168,7 +172,7 @@ class Batch:
         return [*rows_of.values()]
 
     def get_data(
-        self, kind: Kind, names: Iterable[str], calls: Sequence[Sequence[int]], *, is_raw: bool = False
+        self, kind: FunctionKind, names: Iterable[str], calls: Sequence[Sequence[int]], *, is_raw: bool = False
     ) -> dict[str, Sequence[Any]]:
         """Return what each call gets for each parameter. A function can log even if the trainer passed no hooks."""
         data: dict[str, Sequence[Any]] = {}
@@ -183,31 +187,31 @@ class Batch:
                 data[name] = [hooks[name]] * len(calls)
             elif column in self.columns:
                 values = [*map(read, self.columns[column])] if read else self.columns[column]
-                data[name] = cut(values, calls, kind.lists is None or name in kind.lists)
+                data[name] = cut_column(values, calls, kind.lists is None or name in kind.lists)
         return data
 
     def log_extra(self, column: str, values: Sequence[Any], rows: Sequence[int] | None = None) -> None:
         """Log the values of some rows, by default of all."""
         places = self.rows if rows is None else take(self.rows, rows)
         for row, value in zip(places, values, strict=True):
-            self.logged["/".join((*self.path, column))][row] = value
+            self.logged["/".join((*self.prefix, column))][row] = value
 
     def log_value(self, column: str, value: Any, rows: Sequence[int]) -> None:
         self.log_extra(column, [value], rows)
 
     def log_metric(self, metric: str, value: float) -> None:
         if "log_metric" in self.hooks:
-            self.hooks["log_metric"]("/".join((*self.path, metric)), value)
+            self.hooks["log_metric"]("/".join((*self.prefix, metric)), value)
 
 
-def list_runs(changed: Mapping[int, list[str]], size: int) -> list[tuple[int, int]]:
+def list_equal_runs(changed: Mapping[int, list[str]], size: int) -> list[tuple[int, int]]:
     """Return the runs of rows without a change of a column, given the columns that change at each row."""
     return [*pairwise([0, *(row for row, names in changed.items() if names), size])]
 
 
 def find_starts(changed: Mapping[int, list[str]], size: int) -> list[int]:
     """Return where groups start: at each change, and inside longer runs as often as in the shortest one."""
-    runs = list_runs(changed, size)
+    runs = list_equal_runs(changed, size)
     shortest = min(end - start for start, end in runs) or 1
     return [place for start, end in runs for place in range(start, end, shortest)]
 
@@ -219,8 +223,9 @@ def find_varied(changed: Mapping[int, list[str]], size: int) -> list[str]:
 
 def find_varied_alone(changed: Mapping[int, list[str]], size: int) -> list[str]:
     """Return columns that change next to a run of a single row, where the prompt stays the same."""
-    single = [place for run in list_runs(changed, size) if run[1] - run[0] == 1 for place in run]
-    return [changed[place][0] for place in single if "prompts" not in changed.get(place, ["prompts"])]
+    single = [run for run in list_equal_runs(changed, size) if run[1] - run[0] == 1]
+    places = chain.from_iterable(single)
+    return [changed[place][0] for place in places if "prompts" not in changed.get(place, ["prompts"])]
 
 
 def check_values(name: str, values: Any, size: int) -> None:
@@ -239,6 +244,6 @@ def take(values: Sequence[Any], rows: Sequence[int]) -> Sequence[Any]:
     return values if rows == range(len(values)) else [values[row] for row in rows]
 
 
-def cut(values: Sequence[Any], calls: Sequence[Sequence[int]], is_list: bool) -> list[Any]:
+def cut_column(values: Sequence[Any], calls: Sequence[Sequence[int]], is_list: bool) -> list[Any]:
     """Return what each call gets of a column: the values of its rows, or the value of the first one."""
     return [take(values, rows) if is_list else values[rows[0]] for rows in calls]

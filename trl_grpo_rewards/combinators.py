@@ -47,7 +47,8 @@ async def gate(
     scores = [None if score is None else otherwise for score in deciding]
     passed = [row for row, score in enumerate(deciding) if score is not None and score >= at_least]
     if passed:
-        for row, score in zip(passed, await reward.score(batch.select(passed)), strict=True):
+        paid = await reward.score(batch.select(passed))
+        for row, score in zip(passed, paid, strict=True):
             scores[row] = score
     return scores
 
@@ -82,7 +83,8 @@ async def clip(batch: Batch, *, reward: Reward, low: float | None = None, high: 
     """
     low = float("-inf") if low is None else low
     high = float("inf") if high is None else high
-    return [score if score is None else min(max(score, low), high) for score in await reward.score(batch)]
+    scores = await reward.score(batch)
+    return [None if score is None else min(max(score, low), high) for score in scores]
 
 
 Steps: TypeAlias = tuple[tuple[int, float], ...] | dict[int, float]

@@ -41,14 +41,18 @@ def gather_and_score_groups(
 
 def join_ranks(parts: Sequence[Mapping[Any, list[Any]]]) -> dict[Any, list[Any]]:
     """Return the lists of all ranks under each name, one after the other."""
-    return {name: [*chain.from_iterable(part[name] for part in parts)] for name in parts[0]}
+    joined = {}
+    for name in parts[0]:
+        joined[name] = [*chain.from_iterable(part[name] for part in parts)]
+    return joined
 
 
 def score_share_of_groups(whole: Batch, rank: int, ranks: int, score: Callable[[Batch], list[Score]]) -> RankShare:
     """Score every `ranks`-th group, so that the ranks' shares differ by at most one group."""
     rows = [row for row, group in enumerate(whole.groups or ()) if group % ranks == rank]
     scores = score(whole.select(rows)) if rows else []
-    return rows, scores, {name: [values[row] for row in rows] for name, values in whole.logged.items()}
+    logged = {name: [values[row] for row in rows] for name, values in whole.logged.items()}
+    return rows, scores, logged
 
 
 def gather_results(compute: Callable[[], Any]) -> list[Any]:

@@ -47,7 +47,8 @@ def named_in_errors(reward: object) -> Iterator[None]:
     except Exception as error:
         error.add_note(f"{RAISED_IN}{reward})")
         text = str(describe_reward_error(error))
-        error.__notes__ += [hint for *_, hint in HINTS if text.endswith(hint) and hint not in error.__notes__]
+        hints = [hint for *_, hint in HINTS if text.endswith(hint)]
+        error.__notes__ += [hint for hint in hints if hint not in error.__notes__]
         raise
 
 
@@ -72,8 +73,11 @@ def describe_reward_error(error: Exception) -> str | None:
 def list_frames(error: Exception) -> list[tuple[FrameType, int]]:
     """Return the frames outside this package in which an error was raised, with their lines. The function is the last one."""
     frames = [*traceback.walk_tb(error.__traceback__)]
-    package = Path(__file__).parent
-    return [*takewhile(lambda pair: package not in Path(pair[0].f_code.co_filename).parents, reversed(frames))]
+    return [*takewhile(lambda pair: is_foreign(pair[0]), reversed(frames))]
+
+
+def is_foreign(frame: FrameType) -> bool:
+    return Path(__file__).parent not in Path(frame.f_code.co_filename).parents
 
 
 def find_hint(text: str, arguments: Mapping[str, Any]) -> str | None:
@@ -162,7 +166,8 @@ class MissingColumn(ValueError):
         )
         is_solution = column in SOLUTION_COLUMNS or (call is not None and call.endswith("solution="))
         usual = [name for name in SOLUTION_COLUMNS if name in available] if is_solution else []
-        self.similar = [*get_close_matches(column, usual, n=1), *usual, *get_close_matches(column, available, n=1)]
+        self.similar = get_close_matches(column, usual, n=1) + usual
+        self.similar += get_close_matches(column, available, n=1)
 
     def suggest(self, other: str, call: str | None) -> str:
         if call is None:

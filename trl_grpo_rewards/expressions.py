@@ -219,22 +219,22 @@ class Reward(ABC):
             batch.hooks["log_extra"](column, batch.logged[column])
 
     def __add__(self, other: "Reward | PlainFunction") -> "Reward":
-        return combine(lambda one, two: add(one.terms + two.terms), self, other)
+        return combine_operands(lambda one, two: add(one.terms + two.terms), self, other)
 
     def __radd__(self, other: "int | PlainFunction") -> "Reward":
         if isinstance(other, int) and other == 0:  # so that sum(...) works
             return self
-        return combine(lambda one, two: add(one.terms + two.terms), other, self)
+        return combine_operands(lambda one, two: add(one.terms + two.terms), other, self)
 
     def __sub__(self, other: "Reward | PlainFunction") -> "Reward":
-        return combine(lambda one, two: one + -two, self, other)
+        return combine_operands(lambda one, two: one + -two, self, other)
 
     def __rsub__(self, other: "PlainFunction") -> "Reward":
         return -self + other
 
     def __mul__(self, factor: "float | Reward | PlainFunction") -> "Reward":
         if not isinstance(factor, Real):
-            return combine(multiply, self, factor)
+            return combine_operands(multiply, self, factor)
         products = tuple((to_float(factor) * weight, reward) for weight, reward in self.terms)
         for weight, reward in products:
             if not math.isfinite(weight):
@@ -242,7 +242,7 @@ class Reward(ABC):
         return add(products)
 
     def __rmul__(self, factor: "float | PlainFunction") -> "Reward":
-        return self * factor if isinstance(factor, Real) else combine(multiply, factor, self)
+        return self * factor if isinstance(factor, Real) else combine_operands(multiply, factor, self)
 
     def __neg__(self) -> "Reward":
         return -1 * self
@@ -325,7 +325,9 @@ class Product(Reward):
 
 def format_term(weight: float, reward: Reward) -> str:
     """Return a term as text. A product that begins with a sum is in brackets, or the weight would be one of the sum."""
-    text = f"({reward})" if isinstance(reward, Product) and isinstance(reward.factors[0], Sum) else str(reward)
+    text = str(reward)
+    if isinstance(reward, Product) and isinstance(reward.factors[0], Sum):
+        text = f"({text})"
     return text if weight == 1 else f"{weight!r} * {text}"
 
 
@@ -349,7 +351,7 @@ def multiply(*rewards: Reward) -> Reward:
     return product_weight * Product(tuple(factors))
 
 
-def combine(operation: Callable[..., Reward], *operands: Any) -> Reward:
+def combine_operands(operation: Callable[..., Reward], *operands: Any) -> Reward:
     """Return what an operator makes of its operands, of which one is a reward. Others may become one."""
     (place,) = [one for one in operands if isinstance(one, Reward)][:1]
     rewards = [one if isinstance(one, Reward) else read_operand(one, place) for one in operands]
@@ -404,7 +406,9 @@ def score_known_groups(reward: Reward, arguments: dict[str, Any], groups: list[i
 
 def warn_of_missing_weights(functions: Any, args: Any) -> None:
     """Warn once if a trainer was given the rewards of a sum without their weights."""
-    if not isinstance(functions, Terms) or {*functions.weights} <= {1.0} or args.reward_weights is not None:
+    if not isinstance(functions, Terms) or args.reward_weights is not None:
+        return
+    if {*functions.weights} <= {1.0}:
         return
     if args.process_index == 0:
         logger.warning(

@@ -47,7 +47,9 @@ class TransformedRows:
         return len(self.dataset)
 
     def __getitem__(self, place: Any) -> Any:
-        return [row[place] for row in self.dataset] if isinstance(place, str) else self.dataset[place]
+        if isinstance(place, str):
+            return [row[place] for row in self.dataset]
+        return self.dataset[place]
 
     def select(self, places: Any) -> "TransformedRows":
         return TransformedRows(self.dataset.select(places))
@@ -314,7 +316,8 @@ def find_repeated_rows(dataset: Any, column: str) -> Iterator[str]:
     if column not in dataset.column_names:
         return
     names = dict.fromkeys(["prompt", column])
-    different = {*zip(*(map(repr, iterate_column(dataset, name)) for name in names), strict=True)}
+    columns = [map(repr, iterate_column(dataset, name)) for name in names]
+    different = {*zip(*columns, strict=True)}
     if repeated := len(dataset) - len(different):
         yield (
             f"Each prompt should occur once, but {repeated:,} of {len(dataset):,} rows repeat the prompt and the {column} of "

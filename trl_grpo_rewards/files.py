@@ -45,7 +45,7 @@ def describe_fault(checkpoint: Path, has_deepspeed: bool = True) -> str | None:
         reason = "which only a run with DeepSpeed can do without"
         if has_deepspeed:
             missing = []
-    if read_state(checkpoint) is None:
+    if read_trainer_state(checkpoint) is None:
         missing = ["trainer_state.json"]
         reason = "which is written last"
     if not missing:
@@ -69,16 +69,20 @@ def find_last_checkpoint(output_dir: str | Path, test: Callable[[Path], Any] = i
     """Return the newest checkpoint of a run that passes a test. By default, it is complete."""
     folders = Path(output_dir).glob("checkpoint-*")
     numbered = [folder for folder in folders if re.fullmatch(r"checkpoint-\d+", folder.name)]
-    newest_first = sorted(numbered, key=lambda folder: int(folder.name.split("-")[1]), reverse=True)
+    newest_first = sorted(numbered, key=number_step, reverse=True)
     return next((str(folder) for folder in newest_first if test(folder)), None)
+
+
+def number_step(checkpoint: Path) -> int:
+    return int(checkpoint.name.split("-")[1])
 
 
 def choose_last_checkpoint(output_dir: str | Path) -> str | None:
     """Return the newest complete checkpoint of a run, else the newest one with a trainer state."""
-    return find_last_checkpoint(output_dir) or find_last_checkpoint(output_dir, read_state)
+    return find_last_checkpoint(output_dir) or find_last_checkpoint(output_dir, read_trainer_state)
 
 
-def read_state(checkpoint: Path) -> dict[str, Any] | None:
+def read_trainer_state(checkpoint: Path) -> dict[str, Any] | None:
     try:
         state = json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):

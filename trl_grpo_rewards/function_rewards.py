@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Literal
 
-from .batch import KINDS, TRAINER_DATA, Batch, Kind, cut, scatter
+from .batch import FUNCTION_KINDS, TRAINER_DATA, Batch, FunctionKind, cut_column, scatter
 from .errors import MissingColumn, name_callable, named_in_errors
 from .expressions import Reward, Sum
 from .loops import call_in_caller
@@ -16,8 +16,8 @@ from .options import (
     Column,
     FrozenDict,
     check_bounds,
-    check_column,
-    fill_in,
+    check_column_name,
+    fill_options,
     find_inside,
     format_annotation,
     freeze,
@@ -29,7 +29,9 @@ from .scores import Score, read_scores
 from .traits import Form, ReadColumn, check_trait
 
 
-FunctionKind = Literal["completion", "batch", "group", "combinator"]  # a combinator scores a batch by other rewards
+FunctionKindName = Literal[
+    "completion", "batch", "group", "combinator"
+]  # a combinator scores a batch by other rewards
 
 
 class RewardFactory:
@@ -43,7 +45,7 @@ class RewardFactory:
     # Traits of combinators: `outcome` has the options that must all be outcomes, `chooses` returns the rewards that score a
     # dataset `row`, and `unasked` is the option with the reward that takes its place where nobody may be asked.
     def __init__(
-        self, function: Callable[..., Any], kind: FunctionKind, traits: Mapping[str, Any] = FrozenDict({})
+        self, function: Callable[..., Any], kind: FunctionKindName, traits: Mapping[str, Any] = FrozenDict({})
     ) -> None:
         functools.update_wrapper(self, find_code(function), updated=())
         self.__name__ = name_callable(function)
@@ -130,7 +132,7 @@ class RewardFactory:
         remedy = f"Name the column, or declare '{parameter}' after '*' to make it an option."
         if isinstance(column, Column):
             remedy = f"Write only the name: {self.__name__}({parameter}={column.name!r})."
-        return check_column(column, f"'{parameter}' of '{self.__name__}'", remedy)
+        return check_column_name(column, f"'{parameter}' of '{self.__name__}'", remedy)
 
     def _read_option(self, option: str, value: Any) -> Any:
         what = f"Option '{option}' of '{self.__name__}'"
@@ -153,7 +155,8 @@ class RewardFactory:
 
     @property
     def declaration(self) -> str:
-        return ", ".join(str(p.replace(annotation=p.empty)) for p in self.__signature__.parameters.values())
+        parameters = self.__signature__.parameters.values()
+        return ", ".join(str(p.replace(annotation=p.empty)) for p in parameters)
 
     def _refuse_arithmetic(self, *other: Any) -> None:
         raise TypeError(f"An expression contains {describe_uncalled(self)}")
@@ -226,7 +229,8 @@ class FunctionReward(Reward):
     def own_columns(self) -> frozenset[str]:
         """Dataset columns that the function needs, without those of the rewards among its options."""
         required = {p.name for p in self.factory.data if p.default is p.empty} - TRAINER_DATA
-        needed = {self.column_of.get(name, name) for name in required}.union(self.named_columns.values())
+        needed = {self.column_of.get(name, name) for name in required}
+        needed |= {*self.named_columns.values()}
         needed |= {column.name for column in find_inside(self.options, Column)}
         return frozenset(needed.union(self.ask_trait("columns") or ()))
 
@@ -239,11 +243,12 @@ class FunctionReward(Reward):
     def readers(self) -> dict[str, ReadColumn]:
         """The functions that return how the reward reads the values of a column, by the column."""
         chosen = {name: value.name for name, value in self.options.items() if isinstance(value, Column)}
-        return {
-            {**self.column_of, **chosen}.get(name, name): read
-            for name, read in self.factory.traits.get("reads", {}).items()
-            if name in chosen or name not in self.options
-        }
+        columns = {**self.column_of, **chosen}
+        readers = {}
+        for name, read in self.factory.traits.get("reads", {}).items():
+            if name in chosen or name not in self.options:
+                readers[columns.get(name, name)] = read
+        return readers
 
     def call_with_options(self, function: Callable[..., Any], **more: Any) -> Any:
         """Call a function with more and with the options and columns that it declares, or all options if it has `**kwargs`."""
@@ -304,20 +309,22 @@ class FunctionReward(Reward):
     async def _call_function(self, batch: Batch) -> list[Any]:
         """Return what the function returns for each row. It gets the scores of rewards among its options."""
         factory = self.factory
-        kind = KINDS[factory.kind]
+        kind = FUNCTION_KINDS[factory.kind]
         calls = batch.split(factory.kind)
         data = self._get_data(batch, kind, calls)
         inner: dict[Any, list[Any]] = {}
         for column in find_inside(self.options, Column):
-            inner[column] = cut(batch.columns[column.name], calls, kind.lists is None)
+            inner[column] = cut_column(batch.columns[column.name], calls, kind.lists is None)
         for reward, scores in zip(self.children, await self._score_children(batch), strict=True):
-            inner[reward] = cut(scores, calls, not kind.is_single)
+            inner[reward] = cut_column(scores, calls, not kind.is_single)
         arguments = []
         options = dict(self.options)
         for place in range(len(calls)):
             if inner:
-                options = fill_in(self.options, {item: values[place] for item, values in inner.items()})
-            arguments.append({**{name: values[place] for name, values in data.items()}, **options})
+                values_inside = {item: values[place] for item, values in inner.items()}
+                options = fill_options(self.options, values_inside)
+            row_data = {name: values[place] for name, values in data.items()}
+            arguments.append({**row_data, **options})
         if factory.is_async:
             returned = await asyncio.gather(*map(factory.call, arguments))
         else:
@@ -327,7 +334,7 @@ class FunctionReward(Reward):
         sized = (read_scores(scores, self.name, len(rows)) for scores, rows in zip(returned, calls, strict=True))
         return scatter(batch.size, zip(calls, sized, strict=True))
 
-    def _get_data(self, batch: Batch, kind: Kind, calls: Sequence[Sequence[int]]) -> dict[str, Sequence[Any]]:
+    def _get_data(self, batch: Batch, kind: FunctionKind, calls: Sequence[Sequence[int]]) -> dict[str, Sequence[Any]]:
         """Return what each call gets for each data parameter, and for `**kwargs`."""
         renamed = batch.rename_columns(self.named_columns)
         defaults = {p.name: p.default for p in self.factory.data}

@@ -61,7 +61,7 @@ class Column:
     name: str
 
     def __post_init__(self) -> None:
-        check_column(self.name, "The argument of column()", "Name the column: column('rubric').")
+        check_column_name(self.name, "The argument of column()", "Name the column: column('rubric').")
 
     def __repr__(self) -> str:
         return f"column({self.name!r})"
@@ -70,7 +70,7 @@ class Column:
 column = Column
 
 
-def check_column(name: Any, what: str, remedy: str) -> str:
+def check_column_name(name: Any, what: str, remedy: str) -> str:
     """Return what should be the name of a dataset column, if it is."""
     if isinstance(name, str) and name and name not in TRAINER_DATA:
         return name
@@ -148,7 +148,7 @@ def find_inside(value: Any, kind: type) -> list[Any]:
     return [*found]
 
 
-def fill_in(value: Any, data: Mapping[Any, Any]) -> Any:
+def fill_options(value: Any, data: Mapping[Any, Any]) -> Any:
     """Return a frozen option with every reward in it replaced by its score, and every column by its value."""
     return change_inside(value, lambda item: data[item] if isinstance(item, (Reward, Column)) else item)
 

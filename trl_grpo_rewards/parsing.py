@@ -77,11 +77,11 @@ def read_node(node: ast.expr, text: str) -> Any:
         case ast.Constant(value=None | bool() | int() | float() | str() as value):
             return value
         case ast.Name(id=name):
-            return read_name(node, name, text)
+            return read_bare_name(node, name, text)
         case ast.Call(func=ast.Name(id="column")):
             return read_column(node, text)
         case ast.Call(func=ast.Name(id=name)):
-            return read_call(node, name, text)
+            return read_reward_call(node, name, text)
         case ast.Tuple(elts=items) | ast.List(elts=items):
             return tuple(read_node(item, text) for item in items)
         case ast.Dict(keys=keys, values=values) if all(keys):
@@ -94,7 +94,7 @@ def read_node(node: ast.expr, text: str) -> Any:
     raise syntax_error(node, text, "cannot be read")
 
 
-def read_name(node: ast.expr, name: str, text: str) -> Reward:
+def read_bare_name(node: ast.expr, name: str, text: str) -> Reward:
     """Return the reward of a name, which needs no options. Names of YAML's constants are refused."""
     if name in ("true", "false", "none", "null"):
         written = {"null": "None"}.get(name, name.capitalize())
@@ -109,7 +109,7 @@ def read_column(node: ast.Call, text: str) -> Any:
     raise syntax_error(node, text, "does not name a column, as column('rubric') does")
 
 
-def read_call(node: ast.Call, name: str, text: str) -> Reward:
+def read_reward_call(node: ast.Call, name: str, text: str) -> Reward:
     """Return the reward that a call builds. Options must be written out, not as `**options`."""
     if not all(keyword.arg for keyword in node.keywords):
         raise syntax_error(node, text, "cannot be read")

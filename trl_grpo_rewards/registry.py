@@ -8,10 +8,10 @@ from functools import reduce
 from importlib.metadata import entry_points
 from typing import Any, Unpack, cast, overload
 
-from .batch import KINDS
+from .batch import FUNCTION_KINDS
 from .errors import describe_plain, name_callable
 from .expressions import Reward, read_operand
-from .function_rewards import FunctionKind, FunctionReward, RewardFactory, describe_uncalled, is_coroutine
+from .function_rewards import FunctionKindName, FunctionReward, RewardFactory, describe_uncalled, is_coroutine
 from .traits import Traits, check_trait
 
 
@@ -129,7 +129,7 @@ def reward(
         if batched and grouped:
             raise TypeError(f"Reward '{name_callable(function)}' must not be both batched and grouped. Choose one.")
         as_trl_calls = takes_lists(function) and not grouped
-        kind: FunctionKind = "batch" if batched or as_trl_calls else "group" if grouped else "completion"
+        kind: FunctionKindName = "batch" if batched or as_trl_calls else "group" if grouped else "completion"
         return register(RewardFactory(function, kind, {"asks": is_coroutine(function), **declared}))
 
     return register_function if function is None else register_function(function)
@@ -228,7 +228,7 @@ def register(factory: RewardFactory) -> RewardFactory:
             f"@reward must stand above a function, but '{factory.__name__}' is a method with the parameter 'self'. Pass the "
             f"method of an object: reward(scorer.{factory.__name__})()."
         )
-    kind = KINDS.get(factory.kind)
+    kind = FUNCTION_KINDS.get(factory.kind)
     if kind and (found := kind.foreign & {parameter.name for parameter in factory.data}):
         raise TypeError(
             f"Reward '{factory.__name__}' has the parameter '{min(found)}', but scores {kind.scores}. "

@@ -68,7 +68,7 @@ def check_results(function: Callable[..., Any], reward: str, is_async: bool) -> 
     return call_async if is_async else call
 
 
-PER_ROW = ("prompt_ids", "completion_ids")  # fields of a rollout that must be lists
+LIST_FIELDS = ("prompt_ids", "completion_ids")  # fields of a rollout that must be lists
 
 
 def check_rollout(roll_out: Callable[..., Any], prompts: list[Any], trainer: Any) -> Any:
@@ -80,7 +80,8 @@ def check_rollout(roll_out: Callable[..., Any], prompts: list[Any], trainer: Any
             f"each of 'completion_ids', and one value of 'env_mask' per token; got {wrong}. "
             f"TRL has already repeated the prompts, and the token that ends a completion counts."
         )
-    return {**fields, **{name: [[*map(int, row)] for row in fields[name]] for name in PER_ROW if name in fields}}
+    lists = {name: [[*map(int, row)] for row in fields[name]] for name in LIST_FIELDS if name in fields}
+    return {**fields, **lists}
 
 
 def describe_wrong_fields(fields: Any, size: int) -> str:
@@ -88,7 +89,7 @@ def describe_wrong_fields(fields: Any, size: int) -> str:
     if not isinstance(fields, Mapping):
         return repr(fields)[:100]
     for name, values in fields.items():
-        if isinstance(values, list) or name in PER_ROW:
+        if isinstance(values, list) or name in LIST_FIELDS:
             count = len(values) if hasattr(values, "__len__") else 0
             if count != size:
                 return f"{count} values in '{name}'"
@@ -134,7 +135,8 @@ class ScoreTable:
         rows = [["completion", *self.scores, "total", *self.logged]]
         for row, completion in enumerate(self.completions):
             scores = [format_score(values[row]) for values in (*self.scores.values(), self.totals)]
-            rows.append([completion_text(completion), *scores, *(str(values[row]) for values in self.logged.values())])
+            logged = [str(values[row]) for values in self.logged.values()]
+            rows.append([completion_text(completion), *scores, *logged])
         return rows
 
     def __str__(self) -> str:
@@ -160,6 +162,10 @@ def format_score(score: Score) -> str:
 
 def make_visible(text: str) -> str:
     """Return the text with characters that a reader cannot see escaped: control characters, and marks of direction."""
-    return "".join(
-        char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode() for char in text
-    )
+    return "".join(map(escape_invisible, text))
+
+
+def escape_invisible(char: str) -> str:
+    if char.isprintable() or char == "\n":
+        return char
+    return char.encode("unicode_escape").decode()

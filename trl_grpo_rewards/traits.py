@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict, get_args, get
 from .options import format_annotation, has_type
 
 
-Kind: TypeAlias = Literal["whole", "any of several", "several", "in part", "not at all"]
+ReadingKind: TypeAlias = Literal["whole", "any of several", "several", "in part", "not at all"]
 """How much of a value was read."""
 
 
@@ -27,7 +27,7 @@ class Reading(NamedTuple):
             number in front of it, as in `"3.00% that only math-verify can read"`.
     """
 
-    kind: Kind
+    kind: ReadingKind
     value: str | None = None
     note: str | None = None
 

@@ -9,7 +9,7 @@ from pandas import DataFrame
 
 from helpers.runs import small_config
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, tags
-from trl_grpo_rewards.cli.train import BeforeAndAfter, measure
+from trl_grpo_rewards.cli.train import BeforeAndAfter, evaluate_model
 
 
 @pytest.mark.parametrize("begun, first", [(0, "before"), (6, "step 6")])
@@ -38,7 +38,7 @@ def test_prompts_are_paired_over_all_batches_of_an_evaluation(tmp_path):
     trainer = FilteredGRPOTrainer(
         demo.MODEL, boxed() + tags("think"), args=args, train_dataset=problems, eval_dataset=problems
     )
-    (means, texts), (_, other) = measure(trainer), measure(trainer)
+    (means, texts), (_, other) = evaluate_model(trainer), evaluate_model(trainer)
     assert means.shape == (6, 4) and [*texts] == [*other]  # the same order
     assert means["reward"].tolist() == pytest.approx((means["boxed"] + means["tags"]).tolist())
     assert {*means["dead groups"]} <= {0.0, 1.0}

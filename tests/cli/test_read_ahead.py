@@ -10,7 +10,7 @@ import pytest
 import trl_grpo_rewards.cli.main as command_line
 from trl_grpo_rewards.cli.console import TEXTS
 from trl_grpo_rewards.cli.job import JobParser
-from trl_grpo_rewards.cli.main import DESCRIPTIONS, build_parser, load_options
+from trl_grpo_rewards.cli.main import DESCRIPTIONS, build_job_parser, load_options
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -127,7 +127,7 @@ def test_the_table_has_what_the_parser_of_trl_accepts(command):
             for action in parser._actions
             for one in action.option_strings
         }
-        for parser in (JobParser(command), build_parser(command, load_options(command)))
+        for parser in (JobParser(command), build_job_parser(command, load_options(command)))
     )
     assert known.items() - taken.items() == {("__help_all", ("help_all", 0)), ("__config", ("config", None))}
     assert taken.items() <= known.items()

@@ -11,8 +11,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from helpers.paths import SCRIPTS
 from trl_grpo_rewards import boxed, code, demo, instructions, tags
 from trl_grpo_rewards.demo import (
-    NUMBERS,
     SUBJECTS,
+    TASK_NUMBERS,
     TASKS,
     describe_task,
     is_in_split,
@@ -125,7 +125,7 @@ def pay(programs, tests):
 
 @pytest.mark.slow
 def test_solutions_pass_and_mistakes_fail():
-    problems = [(task, number) for task in TASKS for number in NUMBERS]
+    problems = [(task, number) for task in TASKS for number in TASK_NUMBERS]
     tests = [write_tests(task.expression, number) for task, number in problems]
     assert pay([write_program(task.expression, number) for task, number in problems], tests) == [1.0] * len(problems)
     assert pay([write_program(task.mistake, number) for task, number in problems], tests) == [0.0] * len(problems)

@@ -8,7 +8,7 @@ from trl_grpo_rewards.mathematics.grammar import INFIXES, PREFIXES
 from trl_grpo_rewards.mathematics.kinds import commands, notations, quantities, relations, sets
 from trl_grpo_rewards.mathematics.spellings import FONTS, SIGN_COMMANDS, SYNONYMS
 from trl_grpo_rewards.mathematics.tokens import BRACKETS, PLAIN_COMMANDS
-from trl_grpo_rewards.mathematics.units import SPELLINGS
+from trl_grpo_rewards.mathematics.units import UNIT_OF
 from trl_grpo_rewards.mathematics.words import NUMBERS, ROLES_OF, SCALES
 
 
@@ -87,7 +87,7 @@ def list_places() -> Iterator[str]:
         *NUMBERS,
         *SCALES,
         *ROLES_OF,
-        *SPELLINGS,
+        *UNIT_OF,
         *notations.HALVES,
         *notations.NAMED_BASES,
         *sets.CONDITION_WORDS,

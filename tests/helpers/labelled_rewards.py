@@ -19,7 +19,7 @@ from typing import Any, TypeAlias, cast
 
 from trl_grpo_rewards import boxed, code, tags
 from trl_grpo_rewards.expressions import Reward
-from trl_grpo_rewards.function_rewards import FunctionKind, RewardFactory
+from trl_grpo_rewards.function_rewards import FunctionKindName, RewardFactory
 
 
 OWN_MODULE = "labelled_rewards"
@@ -86,7 +86,7 @@ def less_mean(scores: list[bool]) -> list[float]:
 CHANCE, CALLS, GRADED = random.Random(0), count(), dict[Any, bool]()  # what some remember from call to call
 
 
-def own(function: Callable[..., Any], kind: FunctionKind = "completion", name: str = "") -> RewardFactory:
+def own(function: Callable[..., Any], kind: FunctionKindName = "completion", name: str = "") -> RewardFactory:
     """Return a factory as `@reward` does, but as in a module of a user, and without an entry in the registry."""
     function.__name__ = function.__qualname__ = name or function.__name__
     function.__module__ = OWN_MODULE
@@ -129,7 +129,7 @@ def read_rewards() -> Iterator[tuple[str, str, Reward, str]]:
             *kinds, signature = signature.split(" ", 1) if line.startswith(("batch ", "group ")) else [signature]
             name, _, columns = signature.partition("(")
             function = eval(f"lambda completion{'s' * len(kinds)}, {columns}: {expression}", globals())
-            MADE[name] = own(function, cast(FunctionKind, [*kinds, "completion"][0]), name)()
+            MADE[name] = own(function, cast(FunctionKindName, [*kinds, "completion"][0]), name)()
             if data in DATA:
                 yield name, said, MADE[name], data
 

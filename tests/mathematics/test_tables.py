@@ -1,16 +1,38 @@
 """The tables: each unit, function, sign and word in every spelling. Functions are computed as mpmath does."""
 
+import re
+from pathlib import Path
+
 import mpmath
 
 from helpers.values import is_equal
 from trl_grpo_rewards.mathematics.functions import CONTEXT, FUNCTIONS
+from trl_grpo_rewards.mathematics.grammar import read
+from trl_grpo_rewards.mathematics.kinds.quantities import Quantity
 from trl_grpo_rewards.mathematics.spellings import SIGN_COMMANDS, SYNONYMS, normalize_signs, skip_group
-from trl_grpo_rewards.mathematics.units import SPELLINGS
+from trl_grpo_rewards.mathematics.units import TABLE, UNIT_OF, parse_unit
+from trl_grpo_rewards.mathematics.values import list_parts
 from trl_grpo_rewards.mathematics.words import changes
 
 
 def test_no_unit_is_a_word_that_changes_a_number():
-    assert [word for word in SPELLINGS if len(word) > 1 and changes(word)] == []
+    assert [word for word in UNIT_OF if len(word) > 1 and changes(word)] == []
+
+
+def test_every_unit_is_in_a_case():
+    """`tests/verify/cases.txt` has each unit of `units.txt` at least once."""
+    lines = (Path(__file__).parents[1] / "verify" / "cases.txt").read_text().splitlines()[1:]
+    texts = {text for line in lines for text in line[2:].split(" # ", 1)}
+    used = {part.unit for text in texts for part in walk(read(text)) if isinstance(part, Quantity)}
+    names = [entry.split()[0].rstrip("+") for entry in re.split(r" {2,}|\n", TABLE.strip())]
+    assert len(names) > 50 and [name for name in names if parse_unit(name) not in used] == []
+
+
+def walk(value):
+    """Yield a value, and all values in it."""
+    yield value
+    for part in list_parts(value) if value is not None else ():
+        yield from walk(part)
 
 
 def test_a_prefix_is_another_unit():

@@ -19,9 +19,9 @@ from trl_grpo_rewards import tags
 from trl_grpo_rewards.cli.score import describe_scores
 from trl_grpo_rewards.records.fields import (
     CHECKS,
-    MAX_LEVELS,
+    MAX_NESTING,
     REQUIRED,
-    ROWS,
+    ROW_CHECKS,
     Completion,
     copy_as_json,
     describe_completions,
@@ -231,7 +231,7 @@ def test_what_cannot_be_held_is_replaced_where_it_stands():
     assert make_readable({(1, "a"): Hostile(), 2: "\ud800!", None: 10**999}) == {
         '[1, "a"]': "<Hostile>", "2": "\\ud800!", "null": "<int>",
     }  # fmt: skip
-    assert make_readable(nest(MAX_LEVELS + 5)) == nest(MAX_LEVELS, lambda value: [value if value != 1 else "<list>"])
+    assert make_readable(nest(MAX_NESTING + 5)) == nest(MAX_NESTING, lambda value: [value if value != 1 else "<list>"])
 
 
 # --- damaged records ------------------------------------------------------------------------------------------------
@@ -304,10 +304,10 @@ def test_no_damage_costs_more_than_its_record(run, data):
 
 def test_fields_of_any_type_cost_no_more_than_their_records(tmp_path):
     ((_, whole),) = story(steps=1, each=1)
-    names = [*CHECKS, *ROWS]
+    names = [*CHECKS, *ROW_CHECKS]
     odd = [{**whole, name: value} for name in names for value in ODD_FIELDS]
     size = len(whole["total"])
-    odd += [{**whole, name: [value] * size} for name in ROWS for value in ODD_FIELDS]
+    odd += [{**whole, name: [value] * size} for name in ROW_CHECKS for value in ODD_FIELDS]
     odd += [{**whole, name: {"boxed": value}} for name in ("rewards", "weights", "columns") for value in ODD_FIELDS]
     odd += [{**whole, "rewards": {"boxed": [value] * size}} for value in ODD_FIELDS]
     for name in {*whole} & {*names}:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trl_grpo_rewards.verify.arithmetic import are_sides_equal, compute_true_share, find_equations
+from trl_grpo_rewards.verify.arithmetic import are_sides_equal, compute_true_share, find_written_equations
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_every_sum_and_product_of_python_is_true(one, other, sign):
 
 
 def test_equations_are_counted_once():
-    assert len(find_equations("1+1=2\n1 + 1 = 2\n1+1=3\n" * 50)) == 2
+    assert len(find_written_equations("1+1=2\n1 + 1 = 2\n1+1=3\n" * 50)) == 2
 
 
 @given(st.text("0123456789+-*/^()=. x\n\\${}", max_size=200))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from helpers.answer_laws import assert_none, judge
 from trl_grpo_rewards import boxed
-from trl_grpo_rewards.mathematics.units import SPELLINGS
+from trl_grpo_rewards.mathematics.units import UNIT_OF
 
 
 # A solution with a base wants that base. Digits with a base repeat digits, and do not answer the number that they are.
@@ -152,7 +152,7 @@ def test_a_congruence_is_a_family(modulus, rest, shift, change, domain):
 
 # An answer may omit the unit of the solution. If it names one, this must be the same. A sum is no number with a unit.
 # Signs such as % and $ have their own places, and "in" is another word as well.
-UNITS = [(unit, word) for word, unit in SPELLINGS.items() if re.fullmatch(r"[A-Za-z]+", word) and word != "in"]
+UNITS = [(unit, word) for word, unit in UNIT_OF.items() if re.fullmatch(r"[A-Za-z]+", word) and word != "in"]
 BARE = [r"m/s", r"m^2", r"m/s^2", r"J/K", r"V/m", r"N/m", r"km", r"kJ/mol", r"km/h", r"kg", r"cm^3"]
 BARE += [word for _, word in UNITS]
 

@@ -38,7 +38,7 @@ INTERRUPTED = 130
 CLOSED = 141  # standard output was closed
 
 TEXTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("texts.toml").read_text(encoding="utf-8"))
-OWN = ("the job", "the trainer of this package (FilteredGRPOConfig)")  # titles of what `--help` shows
+OWN_TITLES = ("the job", "the trainer of this package (FilteredGRPOConfig)")  # titles of what `--help` shows
 PROGRAMS = ("backend", "packages")  # options of rewards that decide which code runs
 LEAST_SIMILARITY = 0.8  # of an unknown option to what is suggested. At 0.6, `--json` suggests `--epsilon`.
 # Lays tables out. All that rich would guess is given, so that variables such as TERM and FORCE_COLOR change nothing.

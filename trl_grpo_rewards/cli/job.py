@@ -31,7 +31,7 @@ from ..faults import PROMPT_COLUMNS, find_column_faults, find_large_cells, find_
 from ..function_rewards import find_functions
 from ..training.config import FilteredGRPOConfig, make_plan
 from ..training.validation import check_named_options, unpack_rewards
-from .console import OWN, CommandParser, build_rewards, count
+from .console import OWN_TITLES, CommandParser, build_rewards, count
 from .job_files import BUNDLED, check_csv_rows, check_first_row, describe_broken_files, find_separator, name_format
 
 
@@ -97,9 +97,9 @@ NAMED = {  # values of options that TRL's parser takes as any text. A path with 
     "attn_implementation": ["eager", *ALL_ATTENTION_FUNCTIONS],
 }
 
-SHORT = 60  # most characters of the values that the help shows instead of a word for their type
+MOST_VALUE_CHARS = 60  # most characters of the values that the help shows instead of a word for their type
 
-FORMS: dict[Any, dict[str, Any]] = {  # arguments of `add_argument` by the number of values of an option
+ARGUMENT_FORMS: dict[Any, dict[str, Any]] = {  # arguments of `add_argument` by the number of values of an option
     0: {"action": "store_const", "const": "false"},
     "?": {"nargs": "?", "const": "true"},
     "+": {"nargs": "+", "action": "extend"},
@@ -115,8 +115,10 @@ class JobParser(TrlParser, CommandParser):
 
 def list_options(command: str) -> list[dict[str, Any]]:
     classes = (JOBS[command], FilteredGRPOConfig, ModelConfig, GRPOConfig)  # the last one has most of the second one
-    titles = (*OWN, "the model (TRL's ModelConfig)", "TRL's trainer (GRPOConfig)")
-    sections = {one.name: title for title, owner in zip(titles, classes, strict=True) for one in fields(owner)}
+    titles = (*OWN_TITLES, "the model (TRL's ModelConfig)", "TRL's trainer (GRPOConfig)")
+    sections: dict[str, str] = {}
+    for title, owner in zip(titles, classes, strict=True):
+        sections |= dict.fromkeys((option.name for option in fields(owner)), title)
     actions = [action for action in JobParser(command)._actions if action.dest in sections]
     options = [{"section": sections[action.dest], **describe_option(action)} for action in actions]
     return sorted(options, key=lambda option: titles.index(option["section"]))
@@ -128,7 +130,7 @@ def describe_option(action: argparse.Action) -> dict[str, Any]:
     choices = list_choices(action)
     spellings = [spelling for spelling in action.option_strings if "-" not in spelling[2:]]
     described = {"name": action.dest, "kind": kind, "choices": choices, "spellings": spellings}
-    form = FORMS.get(action.nargs, {})
+    form = ARGUMENT_FORMS.get(action.nargs, {})
     if action.nargs == 0:  # another spelling of `false`
         return {**described, "form": form, "help": None}
     default = getattr(action.default, "value", action.default)
@@ -151,7 +153,7 @@ def list_choices(action: argparse.Action) -> list[str]:
 def name_values(kind: str, choices: list[str]) -> str:
     """Return the values of an option as its help shows them, or a word for their type."""
     values = ",".join(choices[:2] if choices == TRUTHS else choices)
-    if 0 < len(values) <= SHORT:
+    if 0 < len(values) <= MOST_VALUE_CHARS:
         return f"{{{values}}}"
     return "NUMBER" if kind in ("int", "float") else "TEXT"
 
@@ -482,8 +484,11 @@ def to_messages(data: Dataset, system: list[dict[str, str]]) -> Dataset:
     """Return a dataset whose prompts are messages, each after those of the system."""
 
     def write(batch: dict) -> dict:
-        prompts = ([{"role": "user", "content": one}] if isinstance(one, str) else one for one in batch["prompt"])
-        return {"prompt": [[*system, *prompt] for prompt in prompts]}
+        return {"prompt": [[*system, *list_messages(prompt)] for prompt in batch["prompt"]]}
 
     with quiet_datasets():
         return data.map(write, batched=True) if len(data) else data
+
+
+def list_messages(prompt: str | list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt

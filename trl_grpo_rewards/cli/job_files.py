@@ -163,7 +163,8 @@ def check_data_folder(name: str) -> None:
     files = [file for file in files if not file.name.startswith((".", "dataset_", "state."))]  # not data
     kinds = {FORMATS[find_ending(file.name)]: file for file in reversed(files)}
     if len(kinds) > 1 and not (Path(name) / "README.md").exists():  # which may say what to read
-        shown = " and ".join(repr(str(file.relative_to(name))) for file in sorted(kinds.values()))
+        examples = [repr(str(file.relative_to(name))) for file in sorted(kinds.values())]
+        shown = " and ".join(examples)
         raise ValueError(
             f"A folder must have data files of one kind, but {name!r} has {shown}, and only one kind would be read. Save "
             f"them in one format, or name those to read, such as --data_files {quote(str(files[0]))}."

@@ -23,7 +23,7 @@ from ..files import replace_file
 from . import job_files
 from .console import (
     INTERRUPTED,
-    OWN,
+    OWN_TITLES,
     TEXTS,
     CommandParser,
     build_rewards,
@@ -73,7 +73,7 @@ def complete() -> None:
         commands = parser.add_subparsers()
         for name in COMMANDS:
             if name in DESCRIPTIONS:
-                own = build_parser(name, load_options(name))
+                own = build_job_parser(name, load_options(name))
             else:
                 own = import_module(f".{name}", __package__).build_parser()
             commands.add_parser(name, parents=[own], add_help=False)
@@ -165,7 +165,7 @@ def find_bound(name: str) -> str:
     return AT_LEAST_0 if name in NOT_NEGATIVE else ""
 
 
-def build_parser(command: str, options: Sequence[dict[str, Any]], *, shows_all: bool = True) -> CommandParser:
+def build_job_parser(command: str, options: Sequence[dict[str, Any]], *, shows_all: bool = True) -> CommandParser:
     """Return a parser of all options. Its help may leave out those of TRL."""
     hint = f"All options of TRL can be set, too, such as {TEXTS['most_used']}. --help-all shows them."
     parser = CommandParser(
@@ -186,7 +186,7 @@ def build_parser(command: str, options: Sequence[dict[str, Any]], *, shows_all: 
     groups = {option["section"]: parser.add_argument_group(option["section"]) for option in options}
     for option in options:
         section = option["section"]
-        shown = option["help"] if shows_all or section in OWN else None
+        shown = option["help"] if shows_all or section in OWN_TITLES else None
         form = {**option["form"], "help": shown or argparse.SUPPRESS}
         if "metavar" in form:
             form["type"] = partial(read_option, option)
@@ -207,7 +207,7 @@ def read_line(command: str, arguments: Sequence[str]) -> tuple[dict[str, Any], l
     """Return the settings of a command line, the arguments for TRL's parser, and the recipe if its rewards are not trusted."""
     arguments = [*map(spell_option, arguments)]
     options = load_options(command)
-    parser = build_parser(command, options, shows_all="--help-all" in arguments)
+    parser = build_job_parser(command, options, shows_all="--help-all" in arguments)
     line = drop_unset(vars(parser.read(arguments)))
     if line.get("trust", "true").lower() in ("false", "no", "f", "n", "0"):
         del line["trust"]  # as by default

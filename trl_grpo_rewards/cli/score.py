@@ -19,7 +19,7 @@ from ..batch import TRAINER_DATA
 from ..expressions import Reward
 from ..files import replace_file
 from ..function_rewards import find_functions
-from ..records.files import Group, list_parts, read_groups
+from ..records.files import Group, list_group_files, read_groups
 from ..records.rescoring import ScoredGroup, Tally, rescore
 from ..records.runs import RUN_FILE, read_run
 from ..scores import format_score
@@ -52,7 +52,7 @@ def build_parser() -> console.CommandParser:
     return parser
 
 
-def read_rewards(args: argparse.Namespace, expression: str | None) -> Reward:
+def choose_rewards(args: argparse.Namespace, expression: str | None) -> Reward:
     """Read an expression, by default that of the run. An error names modules that the run has imported and this command has not."""
     run = read_run(args.completions) or {}
     missing = [name for name in run.get("modules") or [] if name not in args.modules]
@@ -117,13 +117,14 @@ def format_row(scored: ScoredGroup, row: int) -> str:
 def main(arguments: Sequence[str]) -> None:
     args = build_parser().read(arguments)
     with console.exit_on(TypeError, ValueError, OSError, ImportError), console.keep_stdout_for_json(args.json):
-        rewards = read_rewards(args, args.rewards)
-        old = read_rewards(args, args.against) if args.against else None
+        rewards = choose_rewards(args, args.rewards)
+        old = choose_rewards(args, args.against) if args.against else None
         for contact in [*list_contacts(rewards), *(list_contacts(old) if old else ())]:
             print(console.make_printable(contact), file=sys.stderr)
         summary = describe_scores(score(args, rewards, old))
     if args.json:
-        console.print_json({"expression": str(rewards), "against": None if old is None else str(old), **summary})
+        against = None if old is None else str(old)
+        console.print_json({"expression": str(rewards), "against": against, **summary})
     else:
         print(summarize_scores(summary, has_details=args.details))
 
@@ -152,7 +153,7 @@ def score(args: argparse.Namespace, rewards: Reward, old: Reward | None) -> Tall
 
 def check_output_file(file: Path) -> None:
     """Raise an error if a file for scored rows would replace a folder or the records of a run."""
-    records = map(Path.resolve, list_parts(file.parent))
+    records = map(Path.resolve, list_group_files(file.parent))
     if file.is_dir() or file.resolve() in records:
         raise ValueError(
             f"--out must be a new file, but '{file}' is a folder or has group records. Choose another one."
@@ -197,13 +198,14 @@ def describe_difference(tally: Tally) -> dict[str, Any]:
 
 def describe_reward(tally: Tally, name: str) -> dict[str, Any]:
     """Return the statistics of one reward, or of the total. A value that is not known is None."""
-    counts = Counter({score: number for score, number in tally.scores[name].items() if score is not None})
+    tallied = tally.scores[name]
+    counts = Counter({score: number for score, number in tallied.items() if score is not None})
     values = [*counts.elements()]
     same, seen = tally.matches.get(name, (0, 0))
     return {
         "name": name,
         "mean": sum(values) / len(values) if values else None,
-        "unscored": tally.scores[name][None],
+        "unscored": tallied[None],
         "shares": describe_shares(counts) or None,
         "quartiles": np.quantile(values, QUARTILES, method="nearest").tolist() if values else None,
         "milliseconds": describe_times(tally.seconds.get(name)),
@@ -238,7 +240,8 @@ def summarize_scores(summary: dict[str, Any], *, has_details: bool) -> str:
     most = None if has_details else console.MOST_TEXTS
     for title, labelled in list_examples(summary).items():
         if labelled:
-            lines += ["", title, *(format_example(label, example, columns) for label, example in labelled[:most])]
+            lines += ["", title]
+            lines += [format_example(label, example, columns) for label, example in labelled[:most]]
     if not has_details:
         lines += ["", "--details shows the table and all examples in full."]
     return "\n".join(lines)
@@ -265,15 +268,9 @@ def format_reward(reward: dict[str, Any], rows: int) -> list[str]:
         scores = "quartiles " + ", ".join(f"{value:.4g}" for value in reward["quartiles"])
     time = (reward["milliseconds"] or {}).get("p99")
     unscored = f"{reward['unscored'] / rows:.1%}"
+    mean = format_known(reward["mean"], ".3f")
     unchanged = format_known(reward["as_recorded"], ".1%")
-    return [
-        reward["name"],
-        format_known(reward["mean"], ".3f"),
-        unscored,
-        scores,
-        unchanged,
-        format_known(time, ".3f"),
-    ]
+    return [reward["name"], mean, unscored, scores, unchanged, format_known(time, ".3f")]
 
 
 def list_examples(summary: dict[str, Any]) -> dict[str, list[tuple[str, dict[str, Any]]]]:

@@ -223,7 +223,8 @@ def describe_processes(training: FilteredGRPOConfig) -> str:
 def use_all_cores(training: FilteredGRPOConfig) -> None:
     """Share the cores among the processes of this machine. Launchers leave one core to each process on a CPU."""
     if training.device.type == "cpu" and is_launched() and torch.get_num_threads() == 1:
-        torch.set_num_threads(max(1, count_cores() // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))))
+        processes = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+        torch.set_num_threads(max(1, count_cores() // processes))
 
 
 # --- callbacks --------------------------------------------------------------------------------------------------------
@@ -265,7 +266,7 @@ class FreeCores(TrainerCallback):
     on_step_begin = on_train_begin
 
 
-def measure(trainer: Trainer) -> tuple[DataFrame, dict[str, str]]:
+def evaluate_model(trainer: Trainer) -> tuple[DataFrame, dict[str, str]]:
     """Evaluate a model on its `eval_dataset`. Return the means of each group, with its total, and a completion of each prompt."""
     groups: list[ScoredGroups] = []  # TRL keeps those of the last batch only
     score = trainer._score
@@ -285,7 +286,8 @@ def measure(trainer: Trainer) -> tuple[DataFrame, dict[str, str]]:
         scores.append(columns.cpu().numpy())
     means = DataFrame(np.concatenate(scores), columns=[*trainer.reward_func_names, "reward"])
     if groups[0].size > 1:  # one completion is no group
-        means[DEAD] = np.concatenate([1.0 - scored.live.cpu().numpy() for scored in groups])
+        live = np.concatenate([scored.live.cpu().numpy() for scored in groups])
+        means[DEAD] = 1.0 - live
     completions: dict[str, str] = {}
     for prompt, completion in zip(trainer._logs["prompt"], trainer._logs["completion"], strict=True):
         completions.setdefault(prompt_text(prompt), completion_text(completion))
@@ -300,13 +302,13 @@ class BeforeAndAfter(TrainerCallback):
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, *rest: Any, **kwargs: Any) -> None:
         self.first_step = state.global_step
-        self.before = measure(self.trainer)
+        self.before = evaluate_model(self.trainer)
         self.start = time.monotonic()
 
     def on_train_end(self, args: TrainingArguments, state: TrainerState, *rest: Any, **kwargs: Any) -> None:
         self.seconds = time.monotonic() - self.start
         if not args.enable_jit_checkpoint or state.global_step >= state.max_steps:
-            self.after = measure(self.trainer)
+            self.after = evaluate_model(self.trainer)
 
     def report(self, examples: int = 3) -> str:
         """Return a table of both evaluations with changes on the same prompts, and completions of a few problems."""
@@ -315,7 +317,8 @@ class BeforeAndAfter(TrainerCallback):
         first = f"step {self.first_step}" if self.first_step else "before"
         rows = [["held-out problems", first, "after", "change"]]
         for name in after:
-            if not (before[name].isna().all() or after[name].isna().all()):
+            is_scored = not (before[name].isna().all() or after[name].isna().all())
+            if is_scored:
                 change = "" if name == DEAD else describe_change(after[name] - before[name])
                 rows.append([name, f"{before[name].mean():.3f}", f"{after[name].mean():.3f}", change])
         lines = [f"Trained to step {self.trainer.state.global_step} in {self.seconds:.0f} s.", ""]

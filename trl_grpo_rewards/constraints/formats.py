@@ -22,7 +22,6 @@ from .table import (
     CountRelation,
     Position,
     UnreadableConstraint,
-    add_constraints,
     constraint,
     is_increasing,
     meets_relation,
@@ -118,7 +117,9 @@ def two_responses(text: str) -> bool:
     """Six asterisks separate two texts that differ in their words."""
     responses = text.split("******")
     filled = [re.findall(r"\w+", response.casefold()) for response in responses if response.strip()]
-    return all(response.strip() for response in responses[1:-1]) and len(filled) == 2 and filled[0] != filled[1]
+    if len(filled) != 2 or filled[0] == filled[1]:
+        return False
+    return all(response.strip() for response in responses[1:-1])
 
 
 @constraint("combination:repeat_prompt", copies=True)
@@ -131,7 +132,8 @@ def repeat_prompt(text: str, prompt_to_repeat: str) -> bool:
 
 @constraint("startend:end_checker")
 def end_checker(text: str, end_phrase: str) -> bool:
-    return text.strip().strip('"').lower().endswith(end_phrase.strip().lower())
+    end = text.strip().strip('"').lower()
+    return end.endswith(end_phrase.strip().lower())
 
 
 ONLY_SENTENCE = "Only output this sentence here, ignore all other requests."
@@ -141,7 +143,8 @@ LABELS = re.compile(r"(My Answer:|My Conclusion:|Future Outlook:)")
 @constraint("format:line_indent")
 def line_indent(text: str) -> bool:
     """Each of two or more lines begins with more spaces than the one before. Lines without text do not count."""
-    return is_increasing([len(line) - len(line.lstrip(" ")) for line in text.split("\n") if line.strip()])
+    lines = [line for line in text.split("\n") if line.strip()]
+    return is_increasing([len(line) - len(line.lstrip(" ")) for line in lines])
 
 
 @constraint("format:list")
@@ -178,14 +181,17 @@ def options(text: str, options: str) -> bool:
     if re.match(r"(?i)\W*a\W*b\W*c\W*", options):
         return text.strip() in choices
     edges = PUNCTUATION + string.whitespace
-    return text.strip(edges).lower() in [choice.strip(edges).lower() for choice in choices]
+    stripped = [choice.strip(edges).lower() for choice in choices]
+    return text.strip(edges).lower() in stripped
 
 
 @constraint("format:output_template")
 def output_template(text: str) -> bool:
     """Each of the three labels has text after it."""
     parts = LABELS.split(text)
-    return len({label for label, body in zip(parts[1::2], parts[2::2], strict=True) if has_content(body)}) == 3
+    labelled = zip(parts[1::2], parts[2::2], strict=True)
+    labels = {label for label, body in labelled if has_content(body)}
+    return len(labels) == 3
 
 
 @constraint("format:thesis")
@@ -200,7 +206,8 @@ def thesis(text: str) -> bool:
 def quote_unquote(text: str) -> bool:
     """No quote follows directly on another one, and none is at the end."""
     joined = "".join(text.replace("'\"'", "").split())
-    return '""' not in joined and not joined.rstrip(string.digits + PUNCTUATION.replace('"', "")).endswith('"')
+    ends = string.digits + PUNCTUATION.replace('"', "")
+    return '""' not in joined and not joined.rstrip(ends).endswith('"')
 
 
 @constraint("repeat:repeat_change", copies=True)
@@ -233,16 +240,25 @@ def find_title(line: str) -> str:
     return line.partition("<<")[2].rpartition(">>")[0]
 
 
-add_constraints(
-    {
-        "detectable_format:title": lambda text: any(has_content(find_title(line)) for line in text.split("\n")),
-        "detectable_format:constrained_response": lambda text: (
-            sum(answer in text for answer in PERMITTED_ANSWERS) == 1
-        ),
-        "startend:quotation": lambda text: len(text.strip()) > 1 and {text.strip()[0], text.strip()[-1]} == {'"'},
-        "format:newline": lambda text: count_lines(text) == len(list_spaced_words(text)),
-    }
-)
+@constraint("detectable_format:title")
+def title(text: str) -> bool:
+    return any(has_content(find_title(line)) for line in text.split("\n"))
+
+
+@constraint("detectable_format:constrained_response")
+def constrained_response(text: str) -> bool:
+    return sum(answer in text for answer in PERMITTED_ANSWERS) == 1
+
+
+@constraint("startend:quotation")
+def quotation(text: str) -> bool:
+    text = text.strip()
+    return len(text) > 1 and text[0] == text[-1] == '"'
+
+
+@constraint("format:newline")
+def newline(text: str) -> bool:
+    return count_lines(text) == len(list_spaced_words(text))
 
 
 AFRICAN_COUNTRIES = 52  # at least: lists differ in a few of them
@@ -267,13 +283,15 @@ def mcq_count_length(text: str) -> bool:
     if [sum(found) for found in options] != [5] * 4:
         return False
     asked = [lines[: found.index(True)] for lines, found in zip(questions, options, strict=True)]
-    return is_increasing([len(" ".join(map(str.strip, lines)).strip()) for lines in asked])
+    answers = [" ".join(map(str.strip, lines)) for lines in asked]
+    return is_increasing([len(answer.strip()) for answer in answers])
 
 
 @constraint("custom:reverse_newline")
 def reverse_newline(text: str) -> bool:
     """From the line with Zimbabwe on, the lines differ and are in reverse order."""
-    lines = [line for line in (drop_accents(line).strip(PUNCTUATION + " ") for line in text.split("\n")) if line]
+    stripped = [line.strip(PUNCTUATION + " ") for line in drop_accents(text).split("\n")]
+    lines = [line for line in stripped if line]
     start = next((place for place, line in enumerate(lines) if "Zimbabwe" in line), len(lines))
     countries = lines[start:]
     return len(countries) >= AFRICAN_COUNTRIES and countries == sorted({*countries}, reverse=True)
@@ -301,7 +319,9 @@ def csv_special_character(text: str) -> bool:
 def csv_quotes(text: str) -> bool:
     rows = read_csv_rows(text, "\t", ["StudentID", "Subject", "Grade", "Semester", "Score"], 3)
     fields = [field.strip() for line in text.splitlines() for field in line.split("\t")]
-    return rows is not None and all(len(field) > 1 and field[0] == field[-1] == '"' for field in fields)
+    if rows is None:
+        return False
+    return all(len(field) > 1 and field[0] == field[-1] == '"' for field in fields)
 
 
 def is_day_of_napoleon(text: str) -> bool:
@@ -311,20 +331,36 @@ def is_day_of_napoleon(text: str) -> bool:
         return False
 
 
-add_constraints(
-    {
-        "custom:multiples": lambda text: re.findall(r"\d+", text) == ["14", "21", "28", "35", "42", "49"],
-        "custom:word_reverse": lambda text: "bald eagle" in " ".join(list_spaced_words(text.lower())[::-1]),
-        "custom:character_reverse": lambda text: "bald eagle" in text.lower()[::-1],
-        "custom:sentence_alphabet": lambda text: (
-            [sentence[0].lower() for sentence in split_sentences(text)] == [*ascii_lowercase]
-        ),
-        "custom:european_capitals_sort": lambda text: (
-            split_at_commas(drop_accents(text)) == [*WORD_LISTS["northern capitals"]]
-        ),
-        "custom:csv_city": lambda text: (
-            read_csv_rows(text, ",", ["ID", "Country", "City", "Year", "Count"], 7) is not None
-        ),
-        "custom:date_format_list": lambda text: all(map(is_day_of_napoleon, map(str.strip, text.split(",")))),
-    }
-)
+@constraint("custom:multiples")
+def multiples(text: str) -> bool:
+    return re.findall(r"\d+", text) == ["14", "21", "28", "35", "42", "49"]
+
+
+@constraint("custom:word_reverse")
+def word_reverse(text: str) -> bool:
+    return "bald eagle" in " ".join(list_spaced_words(text.lower())[::-1])
+
+
+@constraint("custom:character_reverse")
+def character_reverse(text: str) -> bool:
+    return "bald eagle" in text.lower()[::-1]
+
+
+@constraint("custom:sentence_alphabet")
+def sentence_alphabet(text: str) -> bool:
+    return [sentence[0].lower() for sentence in split_sentences(text)] == [*ascii_lowercase]
+
+
+@constraint("custom:european_capitals_sort")
+def european_capitals_sort(text: str) -> bool:
+    return split_at_commas(drop_accents(text)) == [*WORD_LISTS["northern capitals"]]
+
+
+@constraint("custom:csv_city")
+def csv_city(text: str) -> bool:
+    return read_csv_rows(text, ",", ["ID", "Country", "City", "Year", "Count"], 7) is not None
+
+
+@constraint("custom:date_format_list")
+def date_format_list(text: str) -> bool:
+    return all(map(is_day_of_napoleon, map(str.strip, text.split(","))))

@@ -17,7 +17,7 @@ from .splitting import (
     split_sentences,
     strip_punctuation,
 )
-from .table import CountRelation, Position, add_constraints, constraint, meets_relation
+from .table import CountRelation, Position, constraint, meets_relation
 
 
 CONJUNCTIONS = {"and", "but", "for", "nor", "or", "so", "yet"}
@@ -58,14 +58,17 @@ def letter_frequency(text: str, letter: str, let_frequency: int, let_relation: C
 def keywords_multiple(text: str, keyword1: str, keyword2: str, keyword3: str, keyword4: str, keyword5: str) -> bool:
     lowered = text.lower()
     keywords = (keyword1, keyword2, keyword3, keyword4, keyword5)
-    return [lowered.count(keyword.strip().lower()) for keyword in keywords] == [1, 2, 3, 5, 7]
+    counts = [lowered.count(keyword.strip().lower()) for keyword in keywords]
+    return counts == [1, 2, 3, 5, 7]
 
 
 @constraint("sentence:keyword")
 def sentence_keyword(text: str, word: str, N: Position) -> bool:
     sentences = split_sentences(text)
     pattern = rf"(?<!\w){re.escape(word)}(?!\w)"
-    return N <= len(sentences) and re.search(pattern, sentences[N - 1], re.IGNORECASE) is not None
+    if N > len(sentences):
+        return False
+    return re.search(pattern, sentences[N - 1], re.IGNORECASE) is not None
 
 
 @constraint("words:keywords_specific_position")
@@ -74,7 +77,9 @@ def keywords_specific_position(text: str, keyword: str, n: Position, m: Position
     if n > len(sentences):
         return False
     words = [token for token in list_tokens(sentences[n - 1]) if any(map(str.isalnum, token))]
-    return m <= len(words) and words[m - 1].lower() == keyword.strip().lower()
+    if m > len(words):
+        return False
+    return words[m - 1].lower() == keyword.strip().lower()
 
 
 @constraint("words:words_position")
@@ -93,12 +98,14 @@ def unique_word_count(text: str, N: int) -> bool:
 
 @constraint("count:conjunctions")
 def conjunctions(text: str, small_n: int) -> bool:
-    return len(CONJUNCTIONS.intersection(strip_punctuation(word).lower() for word in text.split())) >= small_n
+    words = {strip_punctuation(word).lower() for word in text.split()}
+    return len(CONJUNCTIONS.intersection(words)) >= small_n
 
 
 @constraint("count:pronouns")
 def pronouns(text: str, N: int) -> bool:
-    return sum(token in PRONOUNS for token in list_tokens(text.lower().replace("/", " "))) >= N
+    tokens = list_tokens(text.lower().replace("/", " "))
+    return sum(token in PRONOUNS for token in tokens) >= N
 
 
 @constraint("count:person_names")
@@ -156,7 +163,9 @@ def is_palindrome(word: str) -> bool:
 
 def is_against_title_case(token: str) -> bool:
     """Return whether a word begins with a small letter. Words with letters of both cases, such as `iPhone`, may."""
-    return token[0].islower() and (len(token) == 1 or token[1:].islower() or token[1:].isupper())
+    if not token[0].islower():
+        return False
+    return len(token) == 1 or token[1:].islower() or token[1:].isupper()
 
 
 @constraint("punctuation:no_comma")
@@ -211,25 +220,48 @@ def quotes(text: str) -> bool:
 def no_consecutive(text: str) -> bool:
     """There are two or more words."""
     letters = [word[0] for word in list_spaced_words(text.lower())]
-    return len(letters) > 1 and all(len([*run]) == 1 for _, run in groupby(letters))
+    if len(letters) < 2:
+        return False
+    return all(len([*run]) == 1 for _, run in groupby(letters))
 
 
 @constraint("words:alphabet")
 def alphabet(text: str) -> bool:
     """Each of two or more words begins with the letter after that of the word before, and `a` follows `z`."""
     places = [ord(word[0].lower()) - ord("a") for word in list_spaced_words(text)]
-    return len(places) > 1 and all(place == (places[0] + count) % 26 for count, place in enumerate(places))
+    if len(places) < 2:
+        return False
+    return all(place == (places[0] + count) % 26 for count, place in enumerate(places))
 
 
-add_constraints(
-    {
-        "format:no_whitespace": lambda text: not any(map(str.isspace, text)),
-        "format:title_case": lambda text: not any(map(is_against_title_case, list_tokens(text))),
-        "words:vowel": lambda text: (
-            "\n" not in text.strip() and len(VOWELS.intersection(normalize("NFKD", text.lower()))) <= 3
-        ),
-        "words:consonants": lambda text: all(map(CONSONANTS.search, text.split())),
-        "words:palindrome": lambda text: sum(map(is_palindrome, {*list_spaced_words(text.lower())})) >= 10,
-        "words:prime_lengths": lambda text: all(len(word) in PRIMES for word in list_spaced_words(text)),
-    }
-)
+@constraint("format:no_whitespace")
+def no_whitespace(text: str) -> bool:
+    return not any(map(str.isspace, text))
+
+
+@constraint("format:title_case")
+def title_case(text: str) -> bool:
+    return not any(map(is_against_title_case, list_tokens(text)))
+
+
+@constraint("words:vowel")
+def vowel(text: str) -> bool:
+    if "\n" in text.strip():
+        return False
+    letters = normalize("NFKD", text.lower())
+    return len(VOWELS.intersection(letters)) <= 3
+
+
+@constraint("words:consonants")
+def consonants(text: str) -> bool:
+    return all(map(CONSONANTS.search, text.split()))
+
+
+@constraint("words:palindrome")
+def ten_palindromes(text: str) -> bool:
+    return sum(map(is_palindrome, {*list_spaced_words(text.lower())})) >= 10
+
+
+@constraint("words:prime_lengths")
+def prime_lengths(text: str) -> bool:
+    return all(len(word) in PRIMES for word in list_spaced_words(text))

@@ -16,7 +16,7 @@ from .splitting import (
     split_sentences,
     strip_punctuation,
 )
-from .table import Position, UnreadableConstraint, add_constraints, constraint, is_increasing
+from .table import Position, UnreadableConstraint, constraint, is_increasing
 
 
 if TYPE_CHECKING:
@@ -102,7 +102,9 @@ def sentence_words(text: str) -> bool:
     """Three sentences of the same length in characters, which have no word in common."""
     sentences = split_sentences(text)
     words = [word for sentence in sentences for word in {*list_words(sentence.lower())}]
-    return len(sentences) == 3 and len({*map(len, sentences)}) == 1 and len(words) == len({*words})
+    if len(words) != len({*words}):
+        return False
+    return len(sentences) == 3 and len({*map(len, sentences)}) == 1
 
 
 @constraint("sentence:alliteration_increment")
@@ -113,7 +115,8 @@ def alliteration_increment(text: str) -> bool:
 
 def count_alliterative(sentence: str) -> int:
     words = (word.lstrip(PUNCTUATION) for word in sentence.lower().split())
-    runs = (len([*run]) for _, run in groupby(word[0] for word in words if word))
+    letters = [word[0] for word in words if word]
+    runs = (len([*run]) for _, run in groupby(letters))
     return sum(length for length in runs if length > 1)
 
 
@@ -128,7 +131,9 @@ def increment(text: str, small_n: int) -> bool:
 def last_first(text: str) -> bool:
     """There are two or more sentences."""
     words = [strip_punctuation(sentence).lower().split() for sentence in split_sentences(text)]
-    return len(words) > 1 and all(one and other and one[-1] == other[0] for one, other in pairwise(words))
+    if len(words) < 2 or not all(words):
+        return False
+    return all(one[-1] == other[0] for one, other in pairwise(words))
 
 
 @constraint("words:paragraph_last_first")
@@ -142,10 +147,8 @@ def paragraph_last_first(text: str) -> bool:
 def emoji(text: str) -> bool:
     """The emoji is one of the last two characters of the sentence without punctuation, or the first one after it."""
     sentences = [sentence.translate(WITHOUT_PUNCTUATION).strip() for sentence in split_sentences(text)]
-    return all(
-        sentence and (EMOJI.search(sentence[-2:]) or EMOJI.match(following))
-        for sentence, following in zip(sentences, [*sentences[1:], ""], strict=True)
-    )
+    pairs = pairwise([*sentences, ""])
+    return all(sentence and (EMOJI.search(sentence[-2:]) or EMOJI.match(following)) for sentence, following in pairs)
 
 
 @constraint("words:odd_even_syllables", package="syllapy")
@@ -166,13 +169,22 @@ def repeats(text: str, small_n: int) -> bool:
 def words_japanese(text: str, N: Position) -> bool:
     """Every N-th word has a Japanese letter, unless it is a number. There are N words or more."""
     words = [strip_punctuation(word) for word in text.split()[N - 1 :: N]]
-    return bool(words) and all(JAPANESE.search(word) for word in words if word and not word.isdigit())
+    others = [word for word in words if word and not word.isdigit()]
+    return bool(words) and all(map(JAPANESE.search, others))
 
 
-add_constraints(
-    {
-        "ratio:sentence_type": lambda text: (marks := count_marks(text))[0] == 2 * marks[1] > 0,
-        "ratio:sentence_balance": lambda text: (marks := count_marks(text))[0] == marks[1] == marks[2] > 0,
-        "words:start_verb": lambda text: is_verb(next(iter(list_words(text.lower())), "")),
-    }
-)
+@constraint("ratio:sentence_type")
+def sentence_type(text: str) -> bool:
+    periods, questions, *_ = count_marks(text)
+    return periods == 2 * questions > 0
+
+
+@constraint("ratio:sentence_balance")
+def sentence_balance(text: str) -> bool:
+    periods, questions, exclamations, *_ = count_marks(text)
+    return periods == questions == exclamations > 0
+
+
+@constraint("words:start_verb")
+def start_verb(text: str) -> bool:
+    return is_verb(next(iter(list_words(text.lower())), ""))

@@ -82,7 +82,8 @@ def has_mark(text: str, mark: str, *kinds: str) -> bool:
 def count_letter(letter: str, text: str) -> int:
     """Return how often a letter occurs, ignoring case, with those that may be this letter in disguise."""
     text = unfold(text)
-    return text.lower().count(letter) + (0 if text.isascii() else len(DISGUISED_LETTERS.findall(text)))
+    count = text.lower().count(letter)
+    return count if text.isascii() else count + len(DISGUISED_LETTERS.findall(text))
 
 
 PUNCTUATION = string.punctuation  # of ASCII
@@ -143,7 +144,8 @@ def is_end(text: str, end: re.Match[str]) -> bool:
     """Return whether one of the marks `.`, `!` and `?` ends a sentence."""
     if end[0] != ".":
         return True
-    last = LAST_WORD.search(text[max(0, end.start() - LONGEST_ABBREVIATION) : end.start()])
+    start = max(0, end.start() - LONGEST_ABBREVIATION)
+    last = LAST_WORD.search(text[start : end.start()])
     word = last[0].lstrip("'‘’").lower() if last else ""
     return is_final(word, end[1] or "")
 

@@ -36,7 +36,8 @@ class Constraint:
     @cached_property
     def types(self) -> dict[str, Any]:
         hints = get_type_hints(self.function)
-        return {name: hints[name] for name in [*inspect.signature(self.function).parameters][1:]}
+        _, *names = inspect.signature(self.function).parameters
+        return {name: hints[name] for name in names}
 
     def bind(self, arguments: Mapping[str, Any]) -> "Constraint":
         """Return this constraint with its arguments, or raise [`UnreadableConstraint`] or an `ImportError`. None is absent."""
@@ -71,12 +72,6 @@ def constraint(
     return add
 
 
-def add_constraints(functions: Mapping[str, Callable[[str], bool]]) -> None:
-    """Add constraints without arguments to the table, by their ids."""
-    for name, function in functions.items():
-        constraint(name)(function)
-
-
 def read_argument(what: str, value: Any, kind: Any) -> Any:
     """Return one argument as its type asks for it. A count may be a float without a fraction, as in IFBench."""
     read = ARGUMENT_READERS[kind](value)
@@ -86,7 +81,9 @@ def read_argument(what: str, value: Any, kind: Any) -> Any:
 
 
 def is_size(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < float("inf")
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return 0 <= value < float("inf")
 
 
 def read_count(value: Any) -> int | None:
@@ -94,7 +91,9 @@ def read_count(value: Any) -> int | None:
 
 
 def read_filled_list(value: Any) -> list[str] | None:
-    return [*value] if isinstance(value, (list, tuple)) and value and all(map(is_filled, value)) else None
+    if not isinstance(value, (list, tuple)) or not value:
+        return None
+    return [*value] if all(map(is_filled, value)) else None
 
 
 ARGUMENT_READERS: dict[
@@ -140,7 +139,9 @@ def drop_arrays(value: Any) -> Any:
     value = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, (list, tuple)):
         return [drop_arrays(item) for item in value]
-    return {key: drop_arrays(item) for key, item in value.items()} if isinstance(value, Mapping) else value
+    if isinstance(value, Mapping):
+        return {key: drop_arrays(item) for key, item in value.items()}
+    return value
 
 
 def pair_arguments(names: Any, arguments: Any) -> list[tuple[str, Mapping[str, Any]]]:
@@ -213,5 +214,8 @@ def is_quoted(text: str, prompt: str) -> bool:
 def list_readings(text: str) -> list[str]:
     """Return the text as the loose reading of IFEval takes it: without its first or last line, and without asterisks."""
     lines = text.split("\n")
-    cut = ["\n".join(part).strip() for part in (lines[1:], lines[:-1], lines[1:-1])]
-    return [*dict.fromkeys(reading for part in (text, *cut) for reading in (part, part.replace("*", "")))]
+    parts = [text]
+    for part in (lines[1:], lines[:-1], lines[1:-1]):
+        parts.append("\n".join(part).strip())
+    readings = [reading for part in parts for reading in (part, part.replace("*", ""))]
+    return [*dict.fromkeys(readings)]

@@ -6,7 +6,7 @@ from itertools import chain, pairwise
 from .formats import number_paragraphs
 from .occurrences import frequency, keywords_specific_position, letter_frequency
 from .splitting import has_any_word, has_content, has_mark, list_spaced_words, split_sentences, strip_punctuation
-from .table import CountRelation, add_constraints, constraint, meets_relation
+from .table import CountRelation, constraint, meets_relation
 
 
 BIGRAMS = re.compile(r"(?:<<[^\s<>]+ [^\s<>]+>>\s+)*<<[^\s<>]+ [^\s<>]+>>(?:\s+<<[^\s<>]+>>)?")
@@ -38,14 +38,18 @@ def exclude_word_harder(text: str, keyword: str) -> bool:
 def no_adjacent_consecutive(text: str) -> bool:
     """No word begins with the letter after that of the word before. There are two or more words."""
     letters = [word[0] for word in list_spaced_words(text.lower())]
-    return len(letters) > 1 and all(ord(other) - ord(one) != 1 for one, other in pairwise(letters))
+    if len(letters) < 2:
+        return False
+    return all(ord(other) - ord(one) != 1 for one, other in pairwise(letters))
 
 
 @constraint("keywords:start_end")
 def start_end(text: str) -> bool:
     """Another word is between the two, and nothing is after the last one."""
     words = list_spaced_words(text.lower())
-    return len(words) > 2 and words[0] == words[-1] and text.rstrip()[-1:].isalnum()
+    if len(words) < 3 or words[0] != words[-1]:
+        return False
+    return text.rstrip()[-1:].isalnum()
 
 
 @constraint("keywords:palindrome")
@@ -86,7 +90,8 @@ def counting_composition(text: str, n_sent: int, n_words: int) -> bool:
 @constraint("paragraphs:paragraphs2")
 def paragraphs2(text: str) -> bool:
     """Two line breaks separate the two paragraphs."""
-    return [*map(has_content, re.split(r"\n[ \t]*\n", text.strip()))] == [True, True]
+    parts = re.split(r"\n[ \t]*\n", text.strip())
+    return [*map(has_content, parts)] == [True, True]
 
 
 @constraint("first_word:first_word_sent")
@@ -122,7 +127,9 @@ def repeat_phrase(text: str, phrase: str, small_n: int) -> bool:
     found = re.findall(rf"(?<!\S){re.escape(words[0])} {inner}{re.escape(words[-1])}(?!\w)", text)
     changes = [sum(one != other for one, other in zip(version.split(), words, strict=True)) for version in found]
     is_whole = len(re.findall(rf"(?<!\S){re.escape(words[0])} ", text)) == len(found)
-    return is_whole and len(found) == len({*found}) == small_n and sum(changes) >= small_n - 1 and max(changes) == 1
+    if not is_whole or not len(found) == len({*found}) == small_n:
+        return False
+    return sum(changes) >= small_n - 1 and max(changes) == 1
 
 
 @constraint("copy:copy", copies=True)
@@ -150,12 +157,26 @@ def sentence_hyphens(text: str) -> bool:
     return len(sentences) > 1 and "-".join(sentences) == text.strip()
 
 
-add_constraints(
-    {
-        "paragraphs:paragraphs": lambda text: number_paragraphs(text, 2),
-        "detectable_format:square_brackets": lambda text: BRACKETED.fullmatch(text.strip()) is not None,
-        "detectable_format:bigram_wrapping": lambda text: BIGRAMS.fullmatch(text.strip()) is not None,
-        "punctuation:punctuation_dot": lambda text: not has_mark(text, ".", "FULL STOP", "DOT LEADER", "ELLIPSIS"),
-        "punctuation:punctuation_exclamation": lambda text: not has_mark(text, "!", "EXCLAMATION MARK"),
-    }
-)
+@constraint("paragraphs:paragraphs")
+def paragraphs(text: str) -> bool:
+    return number_paragraphs(text, 2)
+
+
+@constraint("detectable_format:square_brackets")
+def square_brackets(text: str) -> bool:
+    return BRACKETED.fullmatch(text.strip()) is not None
+
+
+@constraint("detectable_format:bigram_wrapping")
+def bigram_wrapping(text: str) -> bool:
+    return BIGRAMS.fullmatch(text.strip()) is not None
+
+
+@constraint("punctuation:punctuation_dot")
+def punctuation_dot(text: str) -> bool:
+    return not has_mark(text, ".", "FULL STOP", "DOT LEADER", "ELLIPSIS")
+
+
+@constraint("punctuation:punctuation_exclamation")
+def punctuation_exclamation(text: str) -> bool:
+    return not has_mark(text, "!", "EXCLAMATION MARK")

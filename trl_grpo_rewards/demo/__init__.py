@@ -29,7 +29,7 @@ MIXED = ("1+1", "2+2", "3+3", "4+4", "2*2")
 """Kinds of problems of different difficulty. `scripts/make_demo_model.py --mixed` makes a model for them."""
 
 KIND = re.compile(r"[1-9][+*][1-9]")
-NUMBERS = range(2, 10)  # the numbers in the tasks
+TASK_NUMBERS = range(2, 10)  # the numbers in the tasks
 INPUTS = (-20, -3, -1, 0, 1, 4, 7, 12, 30)  # tested in addition to the number and the one before
 
 
@@ -39,9 +39,9 @@ class Task(NamedTuple):
     mistake: str
 
 
-TEXTS = tomllib.loads(Path(__file__).with_name("tasks.toml").read_text())
-TASKS = [Task(*one) for one in TEXTS["tasks"]]
-SUBJECTS = TEXTS["subjects"].replace("\n", " ").split(", ")
+TASK_TEXTS = tomllib.loads(Path(__file__).with_name("tasks.toml").read_text())
+TASKS = [Task(*one) for one in TASK_TEXTS["tasks"]]
+SUBJECTS = TASK_TEXTS["subjects"].replace("\n", " ").split(", ")
 
 
 def is_in_split(text: str, split: str, share: int = 5) -> bool:
@@ -121,10 +121,10 @@ def arithmetic(
             f"The split {split!r} must have {size} different problems of the kinds {kinds}, but only {len(problems)} "
             f"were found. Reduce size, or add kinds."
         )
-    rows = [
-        {"prompt": f"What is {a} {sign} {b}?", "solution": str(a + b if sign == "+" else a * b)}
-        for a, sign, b in problems
-    ]
+    rows = []
+    for a, sign, b in problems:
+        solution = a + b if sign == "+" else a * b
+        rows.append({"prompt": f"What is {a} {sign} {b}?", "solution": str(solution)})
     return make_dataset("arithmetic", rows)
 
 
@@ -170,24 +170,28 @@ def programs(split: Literal["train", "test"] = "train", *, seed: int = 0) -> "Da
 
     ```
     """
-    chosen = [(task, n) for task in TASKS for n in NUMBERS if is_in_split(f"{task.words}{n}", split)]
+    chosen = [(task, n) for task in TASKS for n in TASK_NUMBERS if is_in_split(f"{task.words}{n}", split)]
     random.Random(seed).shuffle(chosen)
-    rows = [
-        {"prompt": describe_task(task.words, n), "tests": write_tests(right, n), "solution": write_program(right, n)}
-        for task, n in chosen
-        for right in [task.expression]
-    ]
+    rows = []
+    for task, n in chosen:
+        tests = write_tests(task.expression, n)
+        solution = write_program(task.expression, n)
+        rows.append({"prompt": describe_task(task.words, n), "tests": tests, "solution": solution})
     return make_dataset("programs", rows)
 
 
 def draw_request(rng: random.Random, subjects: list[str]) -> dict[str, Any]:
     """Return a request with two constraints that a text can meet at the same time."""
-    request = rng.choice(TEXTS["requests"]).format(rng.choice(subjects))
+    request = rng.choice(TASK_TEXTS["requests"]).format(rng.choice(subjects))
     drawn: dict[str, Any] = {"the": ["the"], "3": 3, "<": "less than", ">": "at least"}
-    drawn |= {"words": rng.sample(TEXTS["words"], 2)}
-    drawn |= {"few": rng.choice((8, 10, 12)), "many": rng.choice((15, 20, 25)), "phrase": rng.choice(TEXTS["phrases"])}
-    one = rng.choice(TEXTS["demands"])
-    both = [one, rng.choice([other for other in TEXTS["demands"] if other[-1] != one[-1]])]
+    drawn |= {"words": rng.sample(TASK_TEXTS["words"], 2)}
+    drawn |= {
+        "few": rng.choice((8, 10, 12)),
+        "many": rng.choice((15, 20, 25)),
+        "phrase": rng.choice(TASK_TEXTS["phrases"]),
+    }
+    one = rng.choice(TASK_TEXTS["demands"])
+    both = [one, rng.choice([other for other in TASK_TEXTS["demands"] if other[-1] != one[-1]])]
     return {
         "prompt": " ".join([request, *(words.format(**drawn) for words, *_ in both)]),
         "instruction_id_list": [name for _, name, _, _ in both],

@@ -229,10 +229,9 @@ class Client:
         """Send a request, and again without structured output or the default limit if the server refuses them."""
         costs = grading.costs
         retries = self.settings.retries
-        form = RequestForm(
-            structured=self.accepted.structured is not False,
-            limit=None if LIMITS.keys() & {*(self.settings.request or ())} else self.accepted.limit,
-        )
+        has_limit = LIMITS.keys() & {*(self.settings.request or ())}
+        limit = None if has_limit else self.accepted.limit
+        form = RequestForm(structured=self.accepted.structured is not False, limit=limit)
         while True:
             try:
                 reply = await self._send(prompt, form, retries)

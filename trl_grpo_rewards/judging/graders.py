@@ -72,7 +72,8 @@ class ScaleGrader:
         weights = self.weights
         if not weights:
             return GradedRow(scores["score"], reason)
-        mean = sum(weight * scores[name] for name, weight in weights.items()) / sum(weights.values())
+        total = sum(weight * scores[name] for name, weight in weights.items())
+        mean = total / sum(weights.values())
         return GradedRow(mean, reason, {f"criteria/{name}": scores[name] for name in weights})
 
 

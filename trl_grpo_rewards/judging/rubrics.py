@@ -172,13 +172,16 @@ def is_heading(words: str) -> bool:
 def is_by_name(value: Any) -> bool:
     """Return whether a value can be that of a criterion's name: a sentence, points, a pair of both, or a dict."""
     parts = value if isinstance(value, list) else [value]
-    return all(isinstance(part, (str, Real)) for part in parts) and sum(isinstance(part, str) for part in parts) < 2
+    if not all(isinstance(part, (str, Real)) for part in parts):
+        return False
+    return sum(isinstance(part, str) for part in parts) < 2
 
 
 def split_criterion(value: Any) -> tuple[list[str], list[Any]]:
     """Return the sentences and the numbers of a pair, or of one of the two. A valid criterion has at most one of each."""
     parts = value if isinstance(value, (list, tuple)) else [value]
-    return [part for part in parts if isinstance(part, str)], [part for part in parts if not isinstance(part, str)]
+    texts = [part for part in parts if isinstance(part, str)]
+    return texts, [part for part in parts if not isinstance(part, str)]
 
 
 def read_criterion(value: Any, shape: str = "sentences") -> Criterion:
@@ -213,7 +216,8 @@ def read_criterion_of_dict(value: Mapping[Any, Any]) -> Criterion:
 def find_sentences(fields: Mapping[str, Any]) -> dict[str, str]:
     """Return the fields with more than one word, which are no ids and labels, or else all texts."""
     texts = {name: item for name, item in fields.items() if isinstance(item, str)}
-    return {name: text for name, text in texts.items() if len(text.split()) > 1} or texts
+    sentences = {name: text for name, text in texts.items() if len(text.split()) > 1}
+    return sentences or texts
 
 
 def build_criterion(words: Sequence[str], numbers: Sequence[Any], is_required: bool, shape: str) -> Criterion:

@@ -73,7 +73,8 @@ CONNECT_SECONDS = 5.0  # time limit of the attempt to reach a server before trai
 
 
 def build_settings(options: Mapping[str, Any]) -> Settings:
-    return Settings(**{field.name: freeze(options[field.name], field.name) for field in fields(Settings)})
+    frozen = {field.name: freeze(options[field.name], field.name) for field in fields(Settings)}
+    return Settings(**frozen)
 
 
 def check_judge(rubric: Any, scale: tuple[float, float], separate: bool = False, **options: Any) -> None:
@@ -117,9 +118,8 @@ def is_rubric(rubric: str | Mapping[Any, Any]) -> bool:
 def is_criterion(criterion: Any) -> bool:
     """Return whether a criterion is a sentence, a positive weight, or a tuple of both."""
     words, weights = split_criterion(criterion)
-    are_valid = all(word.strip() for word in words) and all(
-        has_type(weight, float) and weight > 0 for weight in weights
-    )
+    are_positive = all(has_type(weight, float) and weight > 0 for weight in weights)
+    are_valid = are_positive and all(word.strip() for word in words)
     return are_valid and max(len(words), len(weights)) == 1
 
 

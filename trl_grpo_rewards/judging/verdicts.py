@@ -52,7 +52,8 @@ class GradingPrompt:
         )
 
     def cache_key(self, request: list[Any]) -> str:
-        content = json.dumps([request, self.texts, self.instructions, json.dumps(self.schema)], sort_keys=True)
+        schema = json.dumps(self.schema)
+        content = json.dumps([request, self.texts, self.instructions, schema], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()
 
 
@@ -75,7 +76,8 @@ def is_trivial(answer: str) -> bool:
     """Return whether there is nothing to grade: no letter, digit or symbol such as ∞, or only one of [`EMPTY_PHRASES`]."""
     if any(not char.isascii() and unicodedata.category(char).startswith("S") for char in answer):
         return False
-    words = "".join(char for char in answer if char.isalnum() or char.isspace()).casefold().split()
+    chars = [char for char in answer if char.isalnum() or char.isspace()]
+    words = "".join(chars).casefold().split()
     return not words or " ".join(words) in EMPTY_PHRASES
 
 
@@ -153,7 +155,8 @@ def contains(text: str, verdict: JsonObject) -> bool:
                 return True
     squeezed = squeeze(text)
     orders = itertools.islice(itertools.permutations(verdict.items()), MAX_ORDERS)
-    return any(squeeze(json.dumps(dict(order), ensure_ascii=False))[1:-1] in squeezed for order in orders)
+    written = [json.dumps(dict(order), ensure_ascii=False) for order in orders]
+    return any(squeeze(text)[1:-1] in squeezed for text in written)
 
 
 def squeeze(text: str) -> str:

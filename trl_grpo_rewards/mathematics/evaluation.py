@@ -236,11 +236,11 @@ def is_too_large(value: Value) -> bool:
     return any(map(is_too_large, list_parts(value)))
 
 
-def work_out(value: Value) -> None:
+def evaluate_parts(value: Value) -> None:
     """Do the work of comparing the expressions in a value once: at a point for constants, and at four for others."""
     if not is_expression(value):
         for part in list_parts(value):
-            work_out(part)
+            evaluate_parts(part)
         return
     evaluate_exactly(value)
     symbols = find_symbols(value)

@@ -133,7 +133,9 @@ FUNCTIONS = {  # functions that take what follows them as their argument
 SPECIAL = {"\\Gamma": "gamma", "\\zeta": "zeta"}  # letters that are functions if a bracket follows
 OPERATORS = {*"det dim deg ker max min sup gcd lcm".split()}  # commands that begin a name or take a list
 # The name of a function for each of its other spellings.
-SPELLED = {other: name for name, (_, spellings, bare) in FUNCTIONS.items() for other in f"{spellings} {bare}".split()}
+FUNCTION_OF = {
+    other: name for name, (_, spellings, bare) in FUNCTIONS.items() for other in f"{spellings} {bare}".split()
+}
 
 # The functions that are read without a backslash.
 BARE = {name: name for name in [*FUNCTIONS, *OPERATORS] if len(name) > 2 or name in ("ln", "lg")} | {

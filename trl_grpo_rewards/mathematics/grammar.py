@@ -173,7 +173,7 @@ def read(text: str) -> Value | None:
 
 
 KNOWN_COMMANDS = (
-    PREFIXES.keys() | INFIXES.keys() | relations.RELATION_SIGNS | commands.NAMES | commands.UNREAD | expressions.GOING_ON
+    PREFIXES.keys() | INFIXES.keys() | relations.RELATION_SIGNS | commands.NAMES | commands.UNREADABLE_COMMANDS | expressions.GOING_ON
     | {f"\\{name}" for name in [*FUNCTIONS, *commands.NAMING, *GREEK, *map(str.capitalize, GREEK)]}
 )  # fmt: skip
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from . import spellings
-from .functions import BARE, FUNCTIONS, OPERATORS, SPELLED
+from .functions import BARE, FUNCTION_OF, FUNCTIONS, OPERATORS
 from .units import LETTER_UNITS as UNIT_LETTERS
-from .units import SHORT_SYMBOLS, SPELLINGS
+from .units import SHORT_SYMBOLS, UNIT_OF
 from .words import SCALES, SHORT_WORDS
 
 
@@ -100,7 +100,7 @@ BRACKETS = {
 CLOSING_BRACKETS = set[str]().union(*BRACKETS.values())
 
 # The usual spelling of a command. A function may have a synonym and another name.
-USUAL_COMMANDS = {f"\\{other}": f"\\{name}" for other, name in SPELLED.items()}
+USUAL_COMMANDS = {f"\\{other}": f"\\{name}" for other, name in FUNCTION_OF.items()}
 USUAL_COMMANDS |= {other: USUAL_COMMANDS.get(usual, usual) for other, usual in spellings.SYNONYMS.items()}
 
 DELIMITERS = {"\\[", "\\]"}  # of mathematics, outside of a text
@@ -124,7 +124,7 @@ def tokenize(text: str) -> list[Token]:
     return list(Tokenizer(spellings.normalize_signs(text)).read())
 
 
-def spell(text: str) -> str:
+def spell_symbols(text: str) -> str:
     """Return a text in one spelling: without fonts, delimiters and spaces that separate nothing."""
     try:
         tokens = tokenize(text)
@@ -258,7 +258,7 @@ class Tokenizer:
 
     def add_ideographs(self, letters: str) -> None:
         """Add a Chinese word, with the scale before it as a word of its own: 万元 is 万 and 元."""
-        while letters and letters not in SPELLINGS and (found := SCALE_OR_POWER.match(letters)):
+        while letters and letters not in UNIT_OF and (found := SCALE_OR_POWER.match(letters)):
             self.add("word", found[0])
             letters = letters[found.end() :]
         if letters:
@@ -283,7 +283,7 @@ class Tokenizer:
         """Whether letters are the name of a currency, or what follows a number or a word, where such a one is."""
         if letters in CURRENCY_CODES:
             return True
-        return (letters in AFTER_QUANTITIES or letters in SPELLINGS) and self.follows_quantity()
+        return (letters in AFTER_QUANTITIES or letters in UNIT_OF) and self.follows_quantity()
 
     def find_command(self, letters: str) -> str | None:
         """Return the command of a function, a constant or an operator that is written without a backslash, or None."""
@@ -294,7 +294,7 @@ class Tokenizer:
         return None if self.font in PLAIN_FONTS else self.find_upright_command(letters)
 
     def find_upright_command(self, letters: str) -> str | None:
-        usual = SPELLED.get(letters, letters) if self.font == "upright" else letters
+        usual = FUNCTION_OF.get(letters, letters) if self.font == "upright" else letters
         usual = usual.lower() if usual.startswith("Arc") else usual
         return f"\\{usual}" if usual in FUNCTIONS or usual in OPERATORS else None
 

@@ -7,7 +7,7 @@ from pathlib import Path
 Unit = tuple[tuple[str, int], ...]  # names of units and nouns with their powers, in the order of the names
 TABLE = Path(__file__).with_name("units.txt").read_text(encoding="utf-8").partition("\n\n")[2]
 UNIT_PREFIXES = dict(k="kilo", c="centi", m="milli", n="nano", d="deci", M="mega", G="giga") | {"\\mu": "micro"}
-SPELLINGS: dict[str, Unit] = {}
+UNIT_OF: dict[str, Unit] = {}
 # Chinese, Japanese and Korean words that only count what there is.
 COUNTERS = "个個只隻人次种種名本冊册张張条件支辆间棵颗粒块头匹座台位份组对双套场岁道题步页개명つ枚匹"
 
@@ -40,7 +40,7 @@ def add_unit(entry: str) -> None:
     if len(base) > 2 and base.isalpha():
         nouns.append(base)
     words = [form for noun in nouns for form in (noun, f"{noun}s")]
-    SPELLINGS.update(dict.fromkeys((*symbols, *words), parse_unit(base)))
+    UNIT_OF.update(dict.fromkeys((*symbols, *words), parse_unit(base)))
     if name != base:
         add_prefixed(base, symbols, words)
 
@@ -50,19 +50,19 @@ def add_prefixed(base: str, symbols: list[str], words: list[str]) -> None:
         unit = ((letter + base, 1),)
         for start, spellings in ((letter, symbols), (prefix, words), (prefix.capitalize(), words)):
             for spelling in spellings:
-                SPELLINGS.setdefault(start + spelling, unit)
+                UNIT_OF.setdefault(start + spelling, unit)
 
 
 for entry in re.split(r" {2,}|\n", TABLE.strip()):
     add_unit(entry)
-UNIT_NAMES = {name for unit in SPELLINGS.values() for name, _ in unit}
-LETTER_UNITS = {spelling for spelling in SPELLINGS if len(spelling) == 1 and spelling.isalpha() and spelling.isascii()}
-SHORT_SYMBOLS = {spelling for spelling in SPELLINGS if 2 <= len(spelling) <= 3 and spelling.isascii()}
+UNIT_NAMES = {name for unit in UNIT_OF.values() for name, _ in unit}
+LETTER_UNITS = {spelling for spelling in UNIT_OF if len(spelling) == 1 and spelling.isalpha() and spelling.isascii()}
+SHORT_SYMBOLS = {spelling for spelling in UNIT_OF if 2 <= len(spelling) <= 3 and spelling.isascii()}
 
 
 def find_unit(word: str) -> Unit | None:
     """Return what a symbol or word means, or None for an unknown one. Case matters in symbols, such as `mW` and `MW`."""
-    return SPELLINGS.get(word) or (SPELLINGS.get(word.casefold()) if len(word) > 2 else None)
+    return UNIT_OF.get(word) or (UNIT_OF.get(word.casefold()) if len(word) > 2 else None)
 
 
 def match_units(gold: Unit, answer: Unit) -> bool:

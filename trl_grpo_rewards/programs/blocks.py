@@ -13,13 +13,15 @@ from .python_tests import UnreadableTests, list_bound
 
 PYTHON = re.compile(r"(?i)[\s{.]*i?py(?:thon|py)?(?:3[\d.]*)?(?![\w-])")  # also in braces and with a version
 # A mark of the reasoning, a tag such as `</answer>`, or a token of a chat template such as `<|im_end|>`.
-MARK = "|".join([*(re.escape(mark) for pair in REASONING_MARKS for mark in pair), r"<[/|｜]?[\w▁]{1,40}[|｜]?>"])
+END_MARK = "|".join([*(re.escape(mark) for pair in REASONING_MARKS for mark in pair), r"<[/|｜]?[\w▁]{1,40}[|｜]?>"])
 # What is before a fence in a quote or at the beginning of a list item.
 CONTAINERS = r"(?:[ \t]*+(?:>|(?:[-+*]|\d{1,9}[.)])(?=[ \t])))*+[ \t]*+"
-OPENING = re.compile(rf"(?:.*(?:{MARK}))?({CONTAINERS})(`{{3,}}|~{{3,}})([^`]*)")
-CLOSING = re.compile(rf"([ \t]*)(`{{3,}}|~{{3,}})\s*((?:{MARK}).*)?")
+OPENING = re.compile(rf"(?:.*(?:{END_MARK}))?({CONTAINERS})(`{{3,}}|~{{3,}})([^`]*)")
+CLOSING = re.compile(rf"([ \t]*)(`{{3,}}|~{{3,}})\s*((?:{END_MARK}).*)?")
 DEFINITION = re.compile(r"(?m)^(?:[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+|(?=\w+[ \t]*(?::[^=\n]+)?=[^=]))(\w+)")
-INPUTS = frozenset("input stdin fileinput open fdopen read".split())  # names by which programs read standard input
+INPUT_NAMES = frozenset(
+    "input stdin fileinput open fdopen read".split()
+)  # names by which programs read standard input
 MAX_PROGRAM_CHARS = 200_000  # longer blocks count as missing; contests usually allow 64 KB
 
 
@@ -55,7 +57,8 @@ def find_program(text: str, tests: RowTests | UnreadableTests | None = None) -> 
     ]
     if not programs or not blocks[-1].is_closed:
         return None
-    names, has_input = set[str](), False
+    names = set[str]()
+    has_input = False
     if isinstance(tests, RowTests) and len(programs) > 1:
         names = list_required(tests)
         has_input = any(isinstance(case, OutputCase) and case.input.strip() for case in tests.cases)
@@ -70,7 +73,9 @@ def list_blocks(text: str) -> list[Block]:
     for start, end in REASONING_MARKS:
         if text.lstrip().startswith(start):  # it may leave fences open
             text = text.partition(end)[2]
-    outside, blocks, block = list[str](), list[Block](), None
+    outside = list[str]()
+    blocks = list[Block]()
+    block = None
     for line in text.replace("\0", "\ufffd").split("\n"):
         may_be_fence = "```" in line or "~~~" in line
         opening = OPENING.fullmatch(line) if may_be_fence else None
@@ -80,7 +85,8 @@ def list_blocks(text: str) -> list[Block]:
             if closing and closing[2].startswith(block.fence) and measure_indent(content) < block.column + 4:
                 outside += [f"\0{len(blocks)}\0", closing[3] or ""]
                 blocks.append(block)
-                block.is_closed, block = True, None
+                block.is_closed = True
+                block = None
                 continue
             block.has_reasoning_end |= any(end in line for _, end in REASONING_MARKS)
             limit = block.column + 4 * block.has_reasoning_end
@@ -115,7 +121,7 @@ def count_defined(program: str, names: Collection[str]) -> int:
 
 def is_reading(program: str) -> bool:
     """Return whether a program reads standard input. An example that replaces it does not, nor does code that cannot run."""
-    if len(program) > MAX_PROGRAM_CHARS or not any(name in program for name in INPUTS):
+    if len(program) > MAX_PROGRAM_CHARS or not any(name in program for name in INPUT_NAMES):
         return False
     try:
         with warnings.catch_warnings(action="ignore"):  # such as about "\\d"
@@ -127,4 +133,4 @@ def is_reading(program: str) -> bool:
         for one in nodes
         if isinstance(getattr(one, "ctx", None), ast.Load)
     }
-    return not INPUTS.isdisjoint(used - {*list_bound(nodes)})
+    return not INPUT_NAMES.isdisjoint(used - {*list_bound(nodes)})

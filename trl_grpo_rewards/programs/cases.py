@@ -22,19 +22,21 @@ from .python_tests import PythonTests, UnreadableTests, find_use
 
 
 INTEGER = re.compile(r"[+-]?[0-9]+")
-NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
-TOLERANCE = 1e-6  # of two numbers with a decimal point, absolute or relative: most contests print six digits
+WRITTEN_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
+PRINTED_TOLERANCE = 1e-6  # of two numbers with a decimal point, absolute or relative: most contests print six digits
 MAX_NUMBER_CHARS = 400  # of a number that is compared by its value: the largest float has 309 digits
 SHOWN_CHARS = 200  # of an input, an expected value or an output in the description of a failure
-BRACKETS = re.compile(r" ?([][(){},]) ?")  # next to which spaces make no difference
+SPACED_BRACKETS = re.compile(r" ?([][(){},]) ?")  # next to which spaces make no difference
 STRINGS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?')  # in JSON; the last quote may be missing, so that time is linear
 DEPTHS = {"[": 1, "{": 1, "]": -1, "}": -1}
 # Largest length of an answer, in characters and as a multiple of what is expected. Equal numbers may have texts of
 # different lengths: `0` has three characters with its separator, and `-1.2345678901234567e-07` has 25.
-SPARE_CHARS, CHARS_RATIO = 1000, 10
+SPARE_CHARS = 1000
+CHARS_RATIO = 10
 SPARE_LEVELS = 10  # number of levels by which an answer may be nested more deeply than what is expected
-FOLDER, PACKAGE = Path(inside.__file__).parent, "programs.inside"  # what runs in the sandbox, and its name there
-MODULES = tuple(sorted(f"{PACKAGE}.{file.stem}" for file in FOLDER.glob("[a-z]*.py")))  # may be loaded early
+INSIDE_FOLDER = Path(inside.__file__).parent  # what runs in the sandbox
+PACKAGE = "programs.inside"  # its name there
+MODULES = tuple(sorted(f"{PACKAGE}.{file.stem}" for file in INSIDE_FOLDER.glob("[a-z]*.py")))  # may be loaded early
 
 # What goes before the source for a back end that has not loaded the modules: they travel with it.
 LOADER = """
@@ -61,12 +63,13 @@ class OutputCase:
 
     def is_right(self, output: str) -> bool:
         """Return whether an output has the expected words. Numbers with a point or an exponent may differ by 1e-6."""
-        words, expected = output.split(), self.output.split()
+        words = output.split()
+        expected = self.output.split()
         if len(words) == len(expected) and all(map(is_right_word, words, expected)):
             return True
         # only whitespace may differ, which is cheap to see before it is looked at
         may_differ = any(one in self.output for one in "[({") and "".join(words) == "".join(expected)
-        return may_differ and len({BRACKETS.sub(r"\1", " ".join(one)) for one in (words, expected)}) == 1
+        return may_differ and len({SPACED_BRACKETS.sub(r"\1", " ".join(one)) for one in (words, expected)}) == 1
 
     def describe(self) -> str:
         return f"input {shorten(self.input)!r}; expected {shorten(self.output)!r}"
@@ -150,7 +153,7 @@ def write_call(module: str, function: str, *arguments: Any) -> str:
 
 @functools.cache
 def write_loader() -> str:
-    sources = {f"{PACKAGE}.{file.stem}": file.read_text(encoding="utf-8") for file in FOLDER.glob("[a-z]*.py")}
+    sources = {f"{PACKAGE}.{file.stem}": file.read_text(encoding="utf-8") for file in INSIDE_FOLDER.glob("[a-z]*.py")}
     return LOADER.format(sources={"programs": "", PACKAGE: "", **sources})
 
 
@@ -178,7 +181,10 @@ async def try_program(
     match tests.cases:
         case (PythonTests() as python,):
             return await try_python_tests(program, python, sandbox, limits, partial)
-    total, place, passed, first = len(tests.cases), 0, 0, ProgramVerdict(0, len(tests.cases))
+    total = len(tests.cases)
+    place = 0
+    passed = 0
+    first = ProgramVerdict(0, len(tests.cases))
     async with aclosing(run_cases(program, tests, sandbox, limits)) as results:
         async for case, result in results:
             place += 1
@@ -238,12 +244,15 @@ def judge_tests(tests: RunResult, program: RunResult, limits: Limits, partial: b
         )
         error.is_doubtful = verdict["doubtful"]
         raise error
-    passed, total, failure = verdict.get("passed", 0), verdict.get("total", 0), verdict.get("failure", "")
+    passed = verdict.get("passed", 0)
+    total = verdict.get("total", 0)
+    failure = verdict.get("failure", "")
     if tests.status == "finished" and not failure and 0 < total == passed:
         return ProgramVerdict(total, total) if partial else ProgramVerdict(1, 1)
     stopped = next((one for one in (program, tests) if one.status not in ("finished", "crashed")), None)
     if stopped is not None:
-        status, failure = stopped.status, describe_end(stopped, limits)
+        status = stopped.status
+        failure = describe_end(stopped, limits)
     else:
         status = "crashed" if verdict.get("crashed") or tests.status == "crashed" else "finished"
         failure = failure or describe_end(tests, limits)
@@ -275,15 +284,15 @@ def shorten(text: str) -> str:
 def is_right_word(word: str, expected: str) -> bool:
     if word == expected:
         return True
-    if not all(len(one) <= MAX_NUMBER_CHARS and NUMBER.fullmatch(one) for one in (word, expected)):
+    if not all(len(one) <= MAX_NUMBER_CHARS and WRITTEN_NUMBER.fullmatch(one) for one in (word, expected)):
         return False
     if INTEGER.fullmatch(expected):
-        return not INTEGER.fullmatch(word) and abs(Fraction(word) - int(expected)) <= TOLERANCE
+        return not INTEGER.fullmatch(word) and abs(Fraction(word) - int(expected)) <= PRINTED_TOLERANCE
     return math.isfinite(float(expected)) and is_close(float(word), float(expected))
 
 
 def is_close(number: float, expected: float) -> bool:
-    return abs(number - expected) <= TOLERANCE * max(1.0, abs(expected))
+    return abs(number - expected) <= PRINTED_TOLERANCE * max(1.0, abs(expected))
 
 
 def measure_depth(text: str) -> int:
@@ -310,4 +319,4 @@ def is_equal_number(found: float, expected: float) -> bool:
         return found == expected
     if isinstance(expected, float):
         return abs(found) <= sys.float_info.max and is_close(found, expected)
-    return abs(Fraction(found) - expected) <= TOLERANCE
+    return abs(Fraction(found) - expected) <= PRINTED_TOLERANCE

@@ -31,19 +31,20 @@ from .formats import COMPANION_COLUMNS, read_row_tests
 from .python_tests import PythonTests, UnreadableTests
 
 
-MAX_TRIED, SHOWN_ROWS = 64, 10  # rows that are tried with programs, and rows that a warning names at most
+MAX_TRIED = 64  # largest number of rows that are tried with programs
+NAMED_ROWS = 10  # largest number of rows that a warning names
 # Names of the column with a program that passes, if a dataset has one.
 REFERENCE_COLUMNS = ("solution", "canonical_solution", "code", "reference_solution", "gold_standard_solution")
-KINDS = {OutputCase: "inputs with their outputs", CallCase: "calls", PythonTests: "sets of Python tests"}
-Outcome: TypeAlias = ProgramVerdict | UnreadableTests  # how a program did, or why its tests cannot be run
+CASE_NAMES = {OutputCase: "inputs with their outputs", CallCase: "calls", PythonTests: "sets of Python tests"}
+TriedOutcome: TypeAlias = ProgramVerdict | UnreadableTests  # how a program did, or why its tests cannot be run
 
 
 @dataclass
 class TriedRow:
     """How programs did in the tests of a row: the empty one, the row's own solution, and others that must not pass."""
 
-    empty: Outcome
-    own: Outcome | None
+    empty: TriedOutcome
+    own: TriedOutcome | None
     cheat: str | None = None  # the kind of the first program that solves nothing and passes
     unnoticed: str | None = None  # a fault in the solution that the tests do not notice
 
@@ -83,7 +84,7 @@ async def examine_in(sandbox: Sandbox, rows: list[dict[str, Any]], column: str, 
     unreadable = {place: str(one) for place, one in enumerate(read) if isinstance(one, UnreadableTests)}
     kinds = Counter(type(tests.cases[0]) for tests in readable.values())
     found = Findings(lines=[f"{len(readable):,} of {len(rows):,} rows have tests that can be read"])
-    found.lines.extend(f"{kinds[kind]:,} with {several}" for kind, several in KINDS.items() if kinds[kind])
+    found.lines.extend(f"{kinds[kind]:,} with {several}" for kind, several in CASE_NAMES.items() if kinds[kind])
     first = islice(readable.items(), MAX_TRIED)
     jobs = (try_row(tests, find_reference(rows[place], column), sandbox, limits) for place, tests in first)
     tried = dict(zip(readable, await await_all(jobs, concurrent=True), strict=False))
@@ -93,7 +94,7 @@ async def examine_in(sandbox: Sandbox, rows: list[dict[str, Any]], column: str, 
     late = {
         place: f"an empty program is {one.empty.failure}, which the tests alone take"
         for place, one in tried.items()
-        if is_late(one.empty)
+        if has_timed_out(one.empty)
     }
     impossible |= late
     found.hopeless = "the tests do not end" if late and len(late) == len(tried) else ""
@@ -102,11 +103,12 @@ async def examine_in(sandbox: Sandbox, rows: list[dict[str, Any]], column: str, 
     own = {place: one.own for place, one in tried.items() if isinstance(one.own, ProgramVerdict)}
     failed = {place: one.failure for place, one in own.items() if one.status is not None}
     unnoticed = {place: one.unnoticed for place, one in tried.items() if one.unnoticed}
-    named = ", ".join(map(str, islice(unnoticed, SHOWN_ROWS)))
+    named = ", ".join(map(str, islice(unnoticed, NAMED_ROWS)))
     if own:
         found.lines.append(f"{len(own) - len(failed):,} of {len(own):,} solutions of the dataset pass their tests")
     remedy = "Correct or remove these rows."
-    wrong, doubtful = (found.faults, found.warnings, remedy), (found.warnings, found.lines, "Add tests to them.")
+    wrong = (found.faults, found.warnings, remedy)
+    doubtful = (found.warnings, found.lines, "Add tests to them.")
     for (many, few, remedy), places, total, most, what in (
         (wrong, impossible, len(rows), 0.05, "have tests that no program can pass"),
         (wrong, unreadable, len(rows), 0.05, f"have tests in '{column}' that cannot be read"),
@@ -131,7 +133,7 @@ def has_passed(outcome: object) -> bool:
     return isinstance(outcome, ProgramVerdict) and outcome.status is None
 
 
-def is_late(outcome: object) -> TypeGuard[ProgramVerdict]:
+def has_timed_out(outcome: object) -> TypeGuard[ProgramVerdict]:
     return isinstance(outcome, ProgramVerdict) and outcome.status == "timed_out"
 
 
@@ -141,7 +143,8 @@ def find_contradiction(tests: RowTests) -> str | None:
     for case in tests.cases:
         match case:
             case OutputCase(input=text, output=output):
-                key, value = (text, ""), output.split()
+                key = (text, "")
+                value = output.split()
             case CallCase(function=function, input=arguments, accepted=(value,)):
                 key = (function, arguments)
             case _:
@@ -153,19 +156,19 @@ def find_contradiction(tests: RowTests) -> str | None:
 
 
 async def try_row(tests: RowTests, solution: str | None, sandbox: Sandbox, limits: Limits) -> TriedRow:
-    async def attempt(program: str) -> Outcome:
+    async def attempt(program: str) -> TriedOutcome:
         try:
             return await try_program(program, tests, sandbox, limits)
         except UnreadableTests as error:
             return error
 
     empty = await attempt("\n")
-    if is_late(empty):
+    if has_timed_out(empty):
         return TriedRow(empty, None)
     found = TriedRow(empty, await attempt(solution) if solution else None)
     found.cheat = await find_cheat(tests, sandbox, limits)
     if solution and has_passed(found.own) and not found.cheat:
-        quick = replace(limits, seconds=min(limits.seconds, SECONDS))
+        quick = replace(limits, seconds=min(limits.seconds, FAULT_SECONDS))
         found.unnoticed = await find_passing(write_mutants(solution), tests, sandbox, quick)
     return found
 
@@ -179,7 +182,7 @@ async def find_passing(
             outcome = await try_program(program, tests, sandbox, limits)
             if has_passed(outcome):
                 return what
-            if is_late(outcome) and limits.seconds > SECONDS:
+            if has_timed_out(outcome) and limits.seconds > FAULT_SECONDS:
                 break
     return None
 
@@ -200,34 +203,43 @@ SWAPS = {**dict(PAIRS), **{other: one for one, other in PAIRS}, "not": "", "is":
 SWAPS |= {"*": "+", "//": "*", "%": "//", "max": "min", "min": "max", "if": "if not", "elif": "elif not"}
 REMOVED = {ast.Return: "return None", ast.Assign: "pass", ast.AugAssign: "pass", ast.Expr: "pass"}
 LEFT_OUT = re.compile(r"raise |(logger|warnings)\.|['\"]|@|(async )?def |if TYPE_CHECKING|match |return( None)?$")
-TRIED_FAULTS, SECONDS = 3, 1.0  # faults that are tried in a program, and their time limit: it may never end
+TRIED_FAULTS = 3  # number of faults that are tried in a program
+FAULT_SECONDS = 1.0  # time limit of a program with a fault, which may never end
 
 
 def list_faults(program: str) -> list[tuple[int, str]]:
     """Return the lines of functions, or of a program without any, with a small fault in each, and their numbers."""
-    found, code, lines = [], set[int](), program.split("\n")
+    found = []
+    code = set[int]()
+    lines = program.split("\n")
     tree = ast.parse(program)
     functions: list[ast.AST] = [
-        one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
+        node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
-    for one in {one for part in functions or [tree] for one in ast.walk(part) if isinstance(one, ast.stmt)}:
-        if not LEFT_OUT.match(ast.unparse(one)):
-            body: list[ast.stmt] = getattr(one, "body", [])
-            code |= {*range(one.lineno, body[0].lineno if body else (one.end_lineno or one.lineno) + 1)}
-            if type(one) in REMOVED and one.lineno == one.end_lineno:
-                found.append((one.lineno, one.col_offset, len(lines[one.lineno - 1]), REMOVED[type(one)]))
-    for kind, text, (row, start), (_, end), line in tokenize.generate_tokens((f"{one}\n" for one in lines).__next__):
+    for node in {node for part in functions or [tree] for node in ast.walk(part) if isinstance(node, ast.stmt)}:
+        if not LEFT_OUT.match(ast.unparse(node)):
+            body: list[ast.stmt] = getattr(node, "body", [])
+            code |= {*range(node.lineno, body[0].lineno if body else (node.end_lineno or node.lineno) + 1)}
+            if type(node) in REMOVED and node.lineno == node.end_lineno:
+                found.append((node.lineno, node.col_offset, len(lines[node.lineno - 1]), REMOVED[type(node)]))
+    found += [fault for fault in list_swaps(lines) if fault[0] in code]
+    return sorted({(row, lines[row - 1][:start] + new + lines[row - 1][end:]) for row, start, end, new in found})
+
+
+def list_swaps(lines: Iterable[str]) -> Iterator[tuple[int, int, int, str]]:
+    """Yield the row, the start, the end and another text for each number, operator and word that has one."""
+    for kind, text, (row, start), (_, end), line in tokenize.generate_tokens((f"{line}\n" for line in lines).__next__):
         new = str(int(text) + 1) if kind == tokenize.NUMBER and text.isdecimal() else SWAPS.get(text)
         is_other = line.startswith("is not", start) or (text == "in" and re.search(r"\bfor\b|not $", line[:start]))
         is_other = is_other or (text == "*" and re.search(r"[(,=]\s*$", line[:start]))
-        if row in code and new is not None and not is_other:
-            found.append((row, start, end, new))
-    return sorted({(row, lines[row - 1][:start] + new + lines[row - 1][end:]) for row, start, end, new in found})
+        if new is not None and not is_other:
+            yield row, start, end, new
 
 
 def write_mutants(program: str) -> Iterator[tuple[str, str]]:
     """Yield a program with one fault after another, and what was changed. Faults that often change nothing are left out."""
-    lines, faults = program.split("\n"), list[tuple[int, str]]()
+    lines = program.split("\n")
+    faults = list[tuple[int, str]]()
     with contextlib.suppress(SyntaxError, ValueError, RecursionError, tokenize.TokenError):
         for row, line in list_faults(program):
             bounds = (re.sub("([<>])=", r"\1", one) for one in (line, lines[row - 1]))  # as in `a if a >= b else b`

@@ -21,21 +21,22 @@ from .python_tests import PythonTests, UnreadableTests, check_python_tests
 
 MAX_LITERAL_CHARS = 1_000_000  # of Python literals; JSON may be longer, and is read faster
 MAX_UNPACKED_BYTES = 200_000_000  # LiveCodeBench's largest tests have tens of millions
-MAX_LEVELS = 100  # of an expected value
+MAX_RESULT_LEVELS = 100  # of an expected value
 PACKED = re.compile(r"e[AFJN][A-Za-z0-9+/]{8,}={0,2}")  # base64 of a zlib stream has one of four headers
-# Opcodes in the pickle of a string that are not the string, and how many are read. It has at most five.
-PASSIVE_CODES, MAX_CODES = ("PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "STOP"), 6
+# Opcodes in the pickle of a string that are not the string
+PASSIVE_CODES = ("PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "STOP")
+MAX_CODES = 6  # number of opcodes that are read. The pickle of a string has at most five.
 CHECKER_COLUMNS = ("checker", "generated_checker")  # columns with a program that judges outputs. It is not run.
 # Columns that belong to a column with tests, if a dataset has them next to it.
 COMPANION_COLUMNS = (*"entry_point fn_name test_setup_code test_imports language metadata".split(), *CHECKER_COLUMNS)
 
 # Names under which a dict has the tests themselves. MBPP+ has more tests in `test` than in `test_list`.
-CONTAINERS = (
+TEST_KEYS = (
     "verification_info test_cases input_output unit_tests reward_model ground_truth official_tests tests test test_list"
 ).split()
 
 # Names under which a dict has parts of the tests. All of them count.
-PARTS = ("public_test_cases", "private_test_cases", "public_tests", "private_tests", "generated_tests")
+PART_KEYS = ("public_test_cases", "private_test_cases", "public_tests", "private_tests", "generated_tests")
 
 
 def parse_column(value: Any) -> Any:
@@ -92,7 +93,7 @@ def read_tests(
     value = parse_column(value)
     while isinstance(value, dict):
         context |= {name: one for name, one in drop_none(value).items() if name in COMPANION_COLUMNS}
-        inner = next((name for name in CONTAINERS if value.get(name)), None)
+        inner = next((name for name in TEST_KEYS if value.get(name)), None)
         if inner is None:
             break
         value = parse_column(value[inner])
@@ -107,7 +108,7 @@ def read_tests(
     lines = [value] if isinstance(value, str) and value.strip() else value
     if isinstance(lines, list) and lines and all(isinstance(one, str) for one in lines):
         return RowTests((read_code(lines, context, packages),))
-    parts = [parse_column(value.get(name)) for name in PARTS] if isinstance(value, dict) else []
+    parts = [parse_column(value.get(name)) for name in PART_KEYS] if isinstance(value, dict) else []
     parts = [*filter(None, parts)] or [value]
     read = [read_cases(part, context) for part in parts]
     cases = [case for found in read for case in found or ()]
@@ -216,8 +217,8 @@ def read_call(name: str, arguments: Any, result: Any) -> CallCase:
 def make_plain(value: Any) -> Any:
     """Return a value as JSON has it: with lists for tuples, and texts as keys."""
     text = json.dumps(value)
-    if measure_depth(text) > MAX_LEVELS:
-        raise ValueError(f"it has more than {MAX_LEVELS} levels")
+    if measure_depth(text) > MAX_RESULT_LEVELS:
+        raise ValueError(f"it has more than {MAX_RESULT_LEVELS} levels")
     return json.loads(text)
 
 

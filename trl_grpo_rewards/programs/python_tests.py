@@ -14,7 +14,7 @@ from typing import get_origin
 
 from .inside.dialogue import GIVEN
 from .inside.plain_data import PLAIN_METHODS
-from .inside.program import NODES, PACKAGES, PRELUDES
+from .inside.program import NODES, PACKAGE_ALIASES, PRELUDES
 
 
 MAX_TEST_CHARS = 1_000_000  # longer ones take seconds to parse
@@ -35,8 +35,8 @@ GUARDED_CLASSES = {
     name: get_origin(one) or one for name, one in PRELUDES["tests"].items() if name[0].isupper() and name not in NODES
 }
 
-LIBRARY = {*PACKAGES, *sys.stdlib_module_names}  # modules that tests may mean without an import of theirs
-FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
+LIBRARY = {*PACKAGE_ALIASES, *sys.stdlib_module_names}  # modules that tests may mean without an import of theirs
+FUNCTION_NODES = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class UnreadableTests(ValueError):
@@ -68,7 +68,8 @@ def check_python_tests(blocks: tuple[str, ...], entry_point: str | None, package
 
 
 def list_obstacles(nodes: list[ast.AST], entry_point: str | None, packages: Collection[str] | None) -> Iterator[str]:
-    trees, called = [node for node in nodes if isinstance(node, ast.Module)], list_called(nodes)
+    trees = [node for node in nodes if isinstance(node, ast.Module)]
+    called = list_called(nodes)
     needed = {name for tree in trees for name in list_needed(tree)}
     if packages is not None and (missing := needed - {*sys.stdlib_module_names, GIVEN, "pytest", *packages}):
         wanted = {*packages, *(name for name in missing if not name.startswith("."))}
@@ -142,7 +143,7 @@ def list_reaching(nodes: list[ast.AST], own: list[ast.stmt]) -> Iterator[ast.AST
 def list_foreign_fixtures(nodes: list[ast.AST], called: set[str]) -> Iterator[tuple[str, str]]:
     """Yield the test functions and fixtures with a parameter that is a fixture which the tests do not define."""
     functions = {
-        node: "\n".join(map(ast.unparse, node.decorator_list)) for node in nodes if isinstance(node, FUNCTIONS)
+        node: "\n".join(map(ast.unparse, node.decorator_list)) for node in nodes if isinstance(node, FUNCTION_NODES)
     }
     own = {one.name for one, text in functions.items() if "fixture" in text}
     for function, text in functions.items():
@@ -170,9 +171,11 @@ class Use:
 
 @lru_cache(maxsize=4096)
 def find_use(tests: PythonTests) -> Use:
-    trees, entry = [ast.parse(block) for block in tests.blocks], ast.parse(tests.entry_point or "")
+    trees = [ast.parse(block) for block in tests.blocks]
+    entry = ast.parse(tests.entry_point or "")
     nodes = [node for tree in [*trees, entry] for node in ast.walk(tree)]
-    bound, imports = {*list_bound(nodes)}, [*list_imports(nodes)]
+    bound = {*list_bound(nodes)}
+    imports = [*list_imports(nodes)]
     own = {name for module, _, name in imports if module == GIVEN}
     spelled = nodes
     with contextlib.suppress(SyntaxError):
@@ -195,7 +198,7 @@ def find_use(tests: PythonTests) -> Use:
     ours = used - GUARDED - bound | used & (taken | lacking & GUARDED_CLASSES.keys() - bound) | entries
     others = used - GUARDED if ours else used  # `sum` only if nothing else can be what is tested
     names = ours | taken & classes | others
-    needed = names - bound - ({*modules} - {*PACKAGES}) | entries | taken
+    needed = names - bound - ({*modules} - {*PACKAGE_ALIASES}) | entries | taken
     return Use(
         sorted(names),
         sorted(needed),
@@ -270,20 +273,25 @@ def list_operands(node: ast.AST, made: dict[str, str]) -> Iterator[str]:
 
 def find_classes(nodes: list[ast.AST], made: dict[str, str]) -> set[str]:
     """Return the names that tests use as classes of the program. `candidate` is what `check` gets."""
-    found, perhaps, plain = set[str](), set[str](), set[str]()
+    found = set[str]()
+    perhaps = set[str]()
+    plain = set[str]()
     for name, one, is_set in list_attributes(nodes, made):
         (found if is_set or one not in PLAIN_METHODS else perhaps).add(name)
     for node in nodes:
-        operands, is_equality = list[ast.expr](), False
+        operands = list[ast.expr]()
+        is_equality = False
         match node:
             case ast.Subscript(value=value, ctx=ast.Store() | ast.Del()):
                 perhaps.update(list_operands(value, made))
             case ast.BinOp(left=left, right=right):
                 operands = [left, right]
             case ast.Compare(left=left, ops=signs, comparators=others):
-                operands, is_equality = [left, *others], not isinstance(signs[0], ast.In | ast.NotIn)
+                operands = [left, *others]
+                is_equality = not isinstance(signs[0], ast.In | ast.NotIn)
             case ast.Call(func=function, args=arguments):  # such as `self.assertEqual(Clock(1) + 3, Clock(4))`
-                operands, is_equality = arguments[:2], ast.unparse(function).endswith("Equal")
+                operands = arguments[:2]
+                is_equality = ast.unparse(function).endswith("Equal")
         names = Counter(name for one in operands for name in list_operands(one, made))
         if any(isinstance(one, ast.BinOp) for one in (node, *operands)):
             perhaps |= {name for name, count in names.items() if count > 1}
@@ -305,13 +313,15 @@ def walk_here(body: list[ast.stmt]) -> Iterator[ast.AST]:
     waiting = list[ast.AST](body)
     for node in waiting:  # grows
         yield node
-        if not isinstance(node, FUNCTIONS | ast.ClassDef | ast.Import | ast.ImportFrom):
+        if not isinstance(node, FUNCTION_NODES | ast.ClassDef | ast.Import | ast.ImportFrom):
             waiting.extend(ast.iter_child_nodes(node))
 
 
 def find_tested(trees: list[ast.Module], own: set[str]) -> list[bool]:
     """Return for each block whether it tests something where it stands, by itself or by a function of the tests."""
-    definitions = [node for tree in trees for node in ast.walk(tree) if isinstance(node, FUNCTIONS | ast.ClassDef)]
+    definitions = [
+        node for tree in trees for node in ast.walk(tree) if isinstance(node, FUNCTION_NODES | ast.ClassDef)
+    ]
     names = {*own}
     while more := {one.name for one in definitions if any(is_testing(node, names) for node in ast.walk(one))} - names:
         names |= more

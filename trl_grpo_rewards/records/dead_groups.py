@@ -29,19 +29,21 @@ def find_kind(
     weights: Sequence[float] = (),
 ) -> GroupKind:
     """Return the kind of a group. `scores` has one list for each reward."""
-    deciding = {
-        "total": [totals],
-        "outcome": [outcomes],
-        "each": [mine for mine, weight in zip(scores, weights, strict=True) if weight != 0],
-    }[rule.dead_by]
-    if not all(is_dead(mine, rule.tolerance) for mine in deciding):
+    deciding = [outcomes if rule.dead_by == "outcome" else totals]
+    if rule.dead_by == "each":
+        deciding = [rewards for rewards, weight in zip(scores, weights, strict=True) if weight != 0]
+    if not all(is_dead(rewards, rule.tolerance) for rewards in deciding):
         return "live"
     if len(drop_unscored(totals)) < 2:
         return "unscored"
-    known = drop_unscored(outcomes)
-    if known and min(known) >= 1:
+    return name_dead_kind(drop_unscored(outcomes))
+
+
+def name_dead_kind(outcomes: Sequence[float]) -> GroupKind:
+    """Return the kind of a dead group with these scores of the outcome reward."""
+    if outcomes and min(outcomes) >= 1:
         return "solved"
-    return "failed" if known and max(known) <= 0 else "flat"
+    return "failed" if outcomes and max(outcomes) <= 0 else "flat"
 
 
 def find_kind_alone(outcomes: Sequence[float | None], tolerance: float) -> GroupKind:
@@ -57,8 +59,9 @@ def is_dead(rewards: Sequence[float | None], tolerance: float = DEFAULT_TOLERANC
 
 def count_lessons(kinds: Sequence[GroupKind], by_outcome: Sequence[GroupKind]) -> dict[GroupKind, int]:
     """Count the groups that are live by the outcome, and others by kind: a group that other rewards make live has that by the outcome."""
-    found = Counter(mine if one == "live" else one for one, mine in zip(kinds, by_outcome, strict=True))
-    return {kind: found[kind] for kind in get_args(GroupKind)}
+    pairs = zip(kinds, by_outcome, strict=True)
+    counts = Counter(alone if kind == "live" else kind for kind, alone in pairs)
+    return {kind: counts[kind] for kind in get_args(GroupKind)}
 
 
 def drop_unscored(rewards: Sequence[float | None]) -> list[float]:
@@ -69,5 +72,7 @@ def sum_covariances(terms: np.ndarray) -> np.ndarray:
     """Return the sums of covariances of terms with the total in a group: (..., G, functions) -> (..., functions)."""
     is_scored = ~np.isnan(terms).all(-1, keepdims=True)
     terms = np.nan_to_num(terms) * is_scored
-    terms = (terms - terms.sum(-2, keepdims=True) / is_scored.sum(-2, keepdims=True).clip(1)) * is_scored
-    return np.asarray((terms * terms.sum(-1, keepdims=True)).sum(-2))
+    means = terms.sum(-2, keepdims=True) / is_scored.sum(-2, keepdims=True).clip(1)
+    changes = (terms - means) * is_scored
+    products = changes * changes.sum(-1, keepdims=True)
+    return np.asarray(products.sum(-2))

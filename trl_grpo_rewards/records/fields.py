@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
+from types import NoneType
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from .dead_groups import DeadBy, GroupKind
 
 
-MAX_LEVELS = 100  # maximum nesting depth of lists and dicts. Python has a limit of its own, which ends the run.
+MAX_NESTING = 100  # maximum nesting depth of lists and dicts. Python has a limit of its own, which ends the run.
 MAX_SIZE = 1 << 26  # characters; a list that contains another twice, at many levels, exceeds any memory
 ITEM_SIZE = 256  # characters that an item of a list or dict counts for besides, since many take time
 MAX_BITS = 2048  # bits of an integer: 617 digits; Python's own limit can be as low as 640
@@ -29,7 +30,7 @@ def copy_as_json(value: Any) -> tuple[Any, bool]:
     """Return the copy of [`make_readable`], and whether it is the same as the value: read from JSON, it is equal."""
     copier = Copier()
     try:
-        return copier.copy(value, MAX_LEVELS), copier.is_same
+        return copier.copy(value, MAX_NESTING), copier.is_same
     except OverflowError:
         return f"<{type(value).__name__}>", False
 
@@ -38,30 +39,41 @@ class Copier:
     """Copies one value. It calls no method that a subclass may have changed. Raises `OverflowError` above [`MAX_SIZE`]."""
 
     def __init__(self) -> None:
-        self.is_same, self.size = True, 0
+        self.is_same = True
+        self.size = 0
 
     def copy(self, value: Any, levels: int) -> Any:
         kind = type(value)
-        if value is None or kind is bool:
+        if kind in (NoneType, bool):
             return value
         if issubclass(kind, int) and int.bit_length(value) <= MAX_BITS:
             return int.__int__(value)
         if issubclass(kind, float):
-            number = float.__float__(value)
-            return number if math.isfinite(number) else self._replace(json.dumps(number))
+            return self._copy_float(float.__float__(value))
         if issubclass(kind, str):
-            text = str.__str__(value)
-            readable = text.encode(errors="backslashreplace").decode()  # instead of half of a surrogate pair
-            return self._count(text, len(text)) if readable == text else self._replace(readable)
+            return self._copy_text(str.__str__(value))
         if issubclass(kind, dict) and levels:
-            items = self._count(dict.items(value), ITEM_SIZE * dict.__len__(value))
-            return {self._name(key, levels - 1): self.copy(item, levels - 1) for key, item in items}
+            return self._copy_dict(value, levels - 1)
         if issubclass(kind, (list, tuple)) and levels:
-            base = list if issubclass(kind, list) else tuple
-            self.is_same &= base is list
-            items = self._count(base.__iter__(value), ITEM_SIZE * base.__len__(value))
-            return [self.copy(item, levels - 1) for item in items]
+            return self._copy_list(value, levels - 1)
         return self._replace(f"<{kind.__name__}>")
+
+    def _copy_float(self, number: float) -> Any:
+        return number if math.isfinite(number) else self._replace(json.dumps(number))
+
+    def _copy_text(self, text: str) -> Any:
+        readable = text.encode(errors="backslashreplace").decode()  # instead of half of a surrogate pair
+        return self._count(text, len(text)) if readable == text else self._replace(readable)
+
+    def _copy_dict(self, value: dict, levels: int) -> dict[str, Any]:
+        items = self._count(dict.items(value), ITEM_SIZE * dict.__len__(value))
+        return {self._name(key, levels): self.copy(item, levels) for key, item in items}
+
+    def _copy_list(self, value: list | tuple, levels: int) -> list:
+        base: Any = list if issubclass(type(value), list) else tuple
+        self.is_same &= base is list
+        items = self._count(base.__iter__(value), ITEM_SIZE * base.__len__(value))
+        return [self.copy(item, levels) for item in items]
 
     def _name(self, key: Any, levels: int) -> str:
         """Return the text for a key of a dict."""
@@ -105,25 +117,43 @@ def describe_completions(
 ) -> list[CompletionFields]:
     """Return what records say about completions. Columns that JSON cannot hold, such as images, are left out."""
     described: list[CompletionFields] = []
-    last, group = None, dict[str, Any]()
+    last_prompts = None
+    group: dict[str, Any] = {}
     columns: dict[str, Any] = {}  # pickle sends an object only once, so completions of one prompt share them
-    for one in completions:
-        prompt, asked = prompts = make_readable(one.prompt), make_readable(one.row.get("prompt"))
-        if prompts != last:
-            last, group = prompts, {"prompt_id": hash_prompt(prompt)}
-            group |= {} if asked is None or asked == prompt else {"dataset_prompt_id": hash_prompt(asked)}
-            group |= {"prompt": prompt} if has_text else {}
-        copies = {name: copy_as_json(value) for name, value in one.row.items() if name != "prompt"}
-        mine = {name: copy for name, (copy, is_same) in copies.items() if is_same}
-        columns = columns if mine == columns else mine
-        own = dict(one.facts)
+    for completion in completions:
+        prompts = make_readable(completion.prompt), make_readable(completion.row.get("prompt"))
+        if prompts != last_prompts:
+            last_prompts = prompts
+            group = describe_prompts(*prompts, has_text=has_text)
+        row_columns = copy_columns(completion.row)
+        if row_columns != columns:
+            columns = row_columns
+        own = dict(completion.facts)
+        logged = {}
         if has_text:
-            own["completions"] = make_readable(one.content)
+            own["completions"] = make_readable(completion.content)
+            logged = {name: make_readable(value) for name, value in completion.logged.items() if value is not None}
         if has_ids:
-            own["completion_ids"] = base64.b64encode(np.array(one.ids, "<i4").tobytes()).decode()
-        logged = {name: make_readable(value) for name, value in one.logged.items() if has_text and value is not None}
+            ids = np.array(completion.ids, "<i4")
+            own["completion_ids"] = base64.b64encode(ids.tobytes()).decode()
         described.append(CompletionFields(group, columns, logged, own))
     return described
+
+
+def describe_prompts(prompt: Any, dataset_prompt: Any, *, has_text: bool) -> dict[str, Any]:
+    """Return the fields about a prompt, and about that of the dataset if it was another one."""
+    fields = {"prompt_id": hash_prompt(prompt)}
+    if dataset_prompt is not None and dataset_prompt != prompt:
+        fields["dataset_prompt_id"] = hash_prompt(dataset_prompt)
+    if has_text:
+        fields["prompt"] = prompt
+    return fields
+
+
+def copy_columns(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the columns that JSON can hold unchanged, without the prompt."""
+    copies = {name: copy_as_json(value) for name, value in row.items() if name != "prompt"}
+    return {name: copy for name, (copy, is_same) in copies.items() if is_same}
 
 
 def describe_groups(completions: list[CompletionFields], scores: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -134,17 +164,25 @@ def describe_groups(completions: list[CompletionFields], scores: list[dict[str, 
 
 
 def describe_group(completions: list[CompletionFields], scores: dict[str, Any]) -> dict[str, Any]:
-    columns, logged, own = (tabulate(part) for part in list(zip(*completions, strict=True))[1:])
-    shared = {name: values[0] for name, values in columns.items() if all(one == values[0] for one in values)}
+    _, *parts = zip(*completions, strict=True)
+    columns, logged, own = map(tabulate, parts)
+    shared = {}
+    for name, values in columns.items():
+        if all(value == values[0] for value in values):
+            shared[name] = values[0]
     others = {name: values for name, values in columns.items() if name not in shared}
-    parts = {"row_columns": others, "logged": logged}
-    found = {name: part for name, part in parts.items() if part}
-    return {**scores, "columns": shared, **found, **completions[0].group, **own}
+    record = {**scores, "columns": shared}
+    if others:
+        record["row_columns"] = others
+    if logged:
+        record["logged"] = logged
+    return {**record, **completions[0].group, **own}
 
 
 def tabulate(rows: Iterable[dict[str, Any]]) -> dict[str, list[Any]]:
     """Return a list of values for each name, with None for rows without it."""
-    return {name: [row.get(name) for row in rows] for name in dict.fromkeys(chain.from_iterable(rows))}
+    names = dict.fromkeys(chain.from_iterable(rows))
+    return {name: [row.get(name) for row in rows] for name in names}
 
 
 def unpack_ids(ids: str | list[int]) -> list[int]:
@@ -167,15 +205,17 @@ def summarize_totals(totals: list[float | None]) -> dict[str, Any]:
 
 def drop_infinite(values: list) -> list:
     """Return a list of numbers or nested lists with None in place of NaN and infinity, which JSON cannot hold."""
-    return [
-        drop_infinite(value) if isinstance(value, list) else value if value is None or math.isfinite(value) else None
-        for value in values
-    ]
+    return [drop_infinite(value) if isinstance(value, list) else drop_if_infinite(value) for value in values]
+
+
+def drop_if_infinite(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else value
 
 
 def hash_prompt(prompt: Any) -> str:
     """Return a hash of the prompt that is the same in every run."""
-    return hashlib.sha256(json.dumps(prompt, sort_keys=True).encode()).hexdigest()[:16]
+    text = json.dumps(prompt, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 MAX_NUMBER = 1e100  # largest number in a record. The square of a larger one may be larger than any float.
@@ -223,7 +263,7 @@ CHECKS: dict[str, Callable[[Any], bool]] = {
 }  # fmt: skip
 
 # Checks of one value in the fields with a list that has one value for each completion.
-ROWS: dict[str, Callable[[Any], bool]] = {
+ROW_CHECKS: dict[str, Callable[[Any], bool]] = {
     "total": is_score, "advantages": is_score, "lengths": is_count, "truncated": is_score, "completions": is_prompt,
     "completion_ids": is_anything,
 }  # fmt: skip
@@ -235,9 +275,17 @@ def is_record(value: Any) -> bool:
         return False
     if not all(check(value[name]) for name, check in CHECKS.items() if name in value):
         return False
-    rows: list[tuple[Any, Callable[[Any], bool]]] = [(scores, is_score) for scores in value["rewards"].values()]
-    rows += [(value[name], check) for name, check in ROWS.items() if name in value]
-    rows += [(one, is_anything) for name in ("row_columns", "logged") for one in value.get(name, {}).values()]
+    rows = list_row_checks(value)
     return all(
-        isinstance(one, list) and len(one) == len(rows[0][0]) > 0 and all(map(check, one)) for one, check in rows
+        isinstance(values, list) and len(values) == len(rows[0][0]) > 0 and all(map(check, values))
+        for values, check in rows
     )
+
+
+def list_row_checks(record: dict[str, Any]) -> list[tuple[Any, Callable[[Any], bool]]]:
+    """Return what must be a list with one value for each completion, and how a value is checked."""
+    rows: list[tuple[Any, Callable[[Any], bool]]] = [(scores, is_score) for scores in record["rewards"].values()]
+    rows += [(record[name], check) for name, check in ROW_CHECKS.items() if name in record]
+    for name in ("row_columns", "logged"):
+        rows += [(values, is_anything) for values in record.get(name, {}).values()]
+    return rows

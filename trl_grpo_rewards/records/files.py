@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..files import open_to_append
 from .dead_groups import Rule
@@ -50,26 +50,34 @@ class GroupWriter:
     """Appends the records of one run to its files, and never raises an error."""
 
     def __init__(self, output_dir: str | Path, first_step: int | None = None) -> None:
-        self.folder, self.first_step, self.warned = Path(output_dir, FOLDER), first_step, set[type]()
-        self.run, self.part, self.size = 0, 1, 0
-        self.step, self.count = -1, 0
+        self.folder = Path(output_dir, FOLDER)
+        self.first_step = first_step
+        self.warned: set[type] = set()
+        self.run = 0
+        self.part = 1
+        self.size = 0
+        self.step = -1
+        self.count = 0
 
     def write(self, step: int, records: Iterable[dict[str, Any]]) -> None:
         """Append groups of a step. A step can be written in several calls."""
         if self.first_step is None:
             self.first_step = step
         if step != self.step:
-            self.step, self.count = step, 0
+            self.step = step
+            self.count = 0
         with report_failure("records", self.folder, self.warned):
             self.folder.mkdir(parents=True, exist_ok=True)
-            self.run = self.run or max(map(number_run, list_parts(self.folder)), default=0) + 1
-            places = ({"run": self.run, "step": step, "group": group} for group in itertools.count(self.count))
-            placed = zip(places, records, strict=False)
-            lines = [json.dumps(place | {"first_step": self.first_step} | one).encode() for place, one in placed]
+            self.run = self.run or max(map(number_run, list_group_files(self.folder)), default=0) + 1
+            lines = []
+            for group, record in enumerate(records, self.count):
+                place = {"run": self.run, "step": step, "group": group, "first_step": self.first_step}
+                lines.append(json.dumps(place | record).encode())
             self.count += len(lines)
             self.size = append_lines(self.folder / f"{self.run:04d}-{self.part:04d}.jsonl", self.size, lines)
             if self.size >= MAX_FILE_SIZE:
-                self.part, self.size = self.part + 1, 0
+                self.part += 1
+                self.size = 0
 
 
 def append_lines(path: Path, size: int, lines: Iterable[bytes]) -> int:
@@ -81,7 +89,7 @@ def append_lines(path: Path, size: int, lines: Iterable[bytes]) -> int:
         return file.tell()
 
 
-def list_parts(folder: Path) -> list[Path]:
+def list_group_files(folder: Path) -> list[Path]:
     """Return the files of records in a folder, in order."""
     return [file for file in sorted(folder.glob("*-*.jsonl")) if FILE_NAME.fullmatch(file.name) and file.is_file()]
 
@@ -95,10 +103,12 @@ def find_record_files(source: str | Path) -> list[Path]:
     source = Path(source)
     if source.is_file():
         return [source]
-    files = list_parts(source) or list_parts(source / FOLDER)
+    files = list_group_files(source) or list_group_files(source / FOLDER)
     if not files:
-        names = sorted(child.name for child in source.iterdir())[:10] if source.is_dir() else []
-        listed = f"found: {', '.join(names) or 'nothing'}" if source.is_dir() else "there is no such file or folder"
+        listed = "there is no such file or folder"
+        if source.is_dir():
+            names = sorted(child.name for child in source.iterdir())[:10]
+            listed = f"found: {', '.join(names) or 'nothing'}"
         raise FileNotFoundError(
             f"There are no group records in '{source}' ({listed}). Pass the output_dir of a run of FilteredGRPOTrainer, "
             f"which writes them unless group_records=False, or one of its files {FOLDER}/*.jsonl."
@@ -115,20 +125,18 @@ def read_records(source: str | Path) -> Iterator[dict[str, Any]]:
             Output directory of the run, its folder of groups, or one file.
     """
     files = find_record_files(source)
-    first_steps: dict[int, int] = {}
-    for _, _, place in read_lines(files):
-        if place:
-            run, _, first = place
-            first_steps[run] = min(first_steps.get(run, first), first)
-    count, damaged = 0, []
+    first_steps = find_first_steps(files)
+    count = 0
+    damaged = []
     for name, line, place in read_lines(files):
-        if place and any(first <= place[1] for run, first in first_steps.items() if run > place[0]):
+        if place and is_superseded(place, first_steps):
             continue
-        if place and (record := decode_record(line)) is not None:
+        record = decode_record(line) if place else None
+        if record is None:
+            damaged.append(name)
+        else:
             count += 1
             yield record
-        else:
-            damaged.append(name)
     if count and damaged:  # an error says that there is no record
         more = f" and {len(damaged) - MAX_NAMED} more" if len(damaged) > MAX_NAMED else ""
         logger.warning(
@@ -137,14 +145,36 @@ def read_records(source: str | Path) -> Iterator[dict[str, Any]]:
         )
 
 
-def read_lines(files: Iterable[Path]) -> Iterator[tuple[str, bytes, tuple[int, int, int] | None]]:
-    """Yield the name of each line, the line, and its run, step and first step if it may be a whole record."""
+class Place(NamedTuple):
+    """Where the line of a record belongs."""
+
+    run: int
+    step: int
+    first_step: int  # of the run
+
+
+def find_first_steps(files: Iterable[Path]) -> dict[int, int]:
+    """Return the first step of each run."""
+    first_steps: dict[int, int] = {}
+    for _, _, place in read_lines(files):
+        if place:
+            first_steps[place.run] = min(first_steps.get(place.run, place.first_step), place.first_step)
+    return first_steps
+
+
+def is_superseded(place: Place, first_steps: dict[int, int]) -> bool:
+    """Whether a later run has begun at this step or before it."""
+    return any(first <= place.step for run, first in first_steps.items() if run > place.run)
+
+
+def read_lines(files: Iterable[Path]) -> Iterator[tuple[str, bytes, Place | None]]:
+    """Yield the name of each line, the line, and its place if it may be a whole record."""
     for file in files:
         start = 0
         with file.open("rb") as lines:
             for line in lines:
                 match = RECORD_START.match(line) if line.endswith((b"}\n", b"}\r\n")) else None
-                place = (int(match[1]), int(match[2]), int(match[4] or match[2])) if match else None
+                place = Place(int(match[1]), int(match[2]), int(match[4] or match[2])) if match else None
                 yield f"byte {start} of {str(file)!r}", line, place
                 start += len(line)
 
@@ -226,7 +256,8 @@ def group_rows(rows: Iterable[dict[str, Any]], source: Path) -> Iterator[Group]:
             listed = ", ".join(members[0])
             raise ValueError(f"Group {number} of '{source}' has a row without 'completion'; it has {listed}. Add it.")
         columns: dict[str, list[Any]] = {"prompt": [None], **tabulate(members)}
-        columns["completions"], prompts = columns.pop("completion"), columns.pop("prompt")
+        columns["completions"] = columns.pop("completion")
+        prompts = columns.pop("prompt")
         if prompt is not None:
             columns["prompts"] = prompts
         yield Group(columns, step if isinstance(step, int) else None)
@@ -239,8 +270,9 @@ def record_to_group(record: dict[str, Any], source: Path) -> Group:
             f"group_records_text=False. Choose a run that records texts."
         )
     size = len(record["completions"])
-    columns = {name: [value] * size for name, value in record["columns"].items()} | record.get("row_columns", {})
-    columns |= {"prompts": [record["prompt"]] * size}
+    columns = {name: [value] * size for name, value in record["columns"].items()}
+    columns |= record.get("row_columns", {})
+    columns["prompts"] = [record["prompt"]] * size
     columns |= {name: record[name] for name in ("completions", "completion_ids") if name in record}
     rule = Rule(**{name: record[name] for name in Rule._fields if name in record})  # older records lack some
     return Group(columns, record["step"], record["rewards"], rule)

@@ -36,15 +36,18 @@ class ScoredGroup:
     @property
     def is_dead(self) -> bool:
         """Whether the group would be dead under these rewards, by the rule of its run and in TRL's precision."""
-        rule, weights, names = self.group.rule, self.rewards.weights, [*self.scores]
-        scores, totals = to_float32([*self.scores.values()]), to_float32(self.totals)
+        rule = self.group.rule
+        weights = self.rewards.weights
+        names = [*self.scores]
+        scores = to_float32([*self.scores.values()])  # (functions, rows)
+        totals = to_float32(self.totals)
         missing = np.isnan(scores) & (np.array(weights) != 0)[:, None]
         left_out = missing.any(0) if rule.unscored == "row" else np.isnan(totals)
-        scores[:, left_out] = totals[left_out] = np.nan
+        scores[:, left_out] = np.nan
+        totals[left_out] = np.nan
         is_named = rule.outcome_reward in names
         outcome = names.index(rule.outcome_reward) if is_named else find_first_outcome(self.rewards.rewards, weights)
-        found = totals.tolist(), scores[outcome].tolist(), scores.tolist()
-        return find_kind(rule, *found, weights) != "live"
+        return find_kind(rule, totals.tolist(), scores[outcome].tolist(), scores.tolist(), weights) != "live"
 
 
 def to_float32(scores: Sequence[Any]) -> np.ndarray:
@@ -55,13 +58,13 @@ def to_float32(scores: Sequence[Any]) -> np.ndarray:
 def rescore(rewards: Reward, groups: Iterable[Group]) -> Iterator[ScoredGroup]:
     """Score groups as TRL would, each term separately."""
     groups = iter(groups)
-    while some := list(islice(groups, GROUPS_AT_ONCE)):
-        by_term = {reward.name: score_term(reward, some) for reward in rewards.rewards}
-        for index, group in enumerate(some):
+    while chunk := list(islice(groups, GROUPS_AT_ONCE)):
+        by_term = {reward.name: score_term(reward, chunk) for reward in rewards.rewards}
+        for index, group in enumerate(chunk):
             scores = {name: scored[index][0] for name, scored in by_term.items()}
             seconds = {name: scored[index][1] / group.size for name, scored in by_term.items()}
-            rows = zip(*scores.values(), strict=True)
-            yield ScoredGroup(group, scores, [rewards.total(row) for row in rows], seconds, rewards)
+            totals = [rewards.total(row) for row in zip(*scores.values(), strict=True)]
+            yield ScoredGroup(group, scores, totals, seconds, rewards)
 
 
 def score_term(reward: Reward, groups: list[Group]) -> list[tuple[list[Score], float]]:
@@ -114,16 +117,25 @@ class Tally:
             self.scores.setdefault(name, Counter()).update(values)
         for name, seconds in scored.seconds.items():
             self.seconds.setdefault(name, []).append(seconds)
-        for name in scored.scores.keys() & scored.group.recorded.keys():
-            now, then = to_float32(scored.scores[name]), np.array(scored.group.recorded[name], dtype=float)
-            same, seen = self.matches.get(name, (0, 0))
-            self.matches[name] = same + int(np.isclose(now, then, 0, 0, equal_nan=True).sum()), seen + len(now)
+        self._compare_with_record(scored)
         for row, surprise in enumerate(measure_surprise(scored.totals)):
             heapq.heappush(self.surprising, (surprise, self.groups, row, scored))
             if len(self.surprising) > MAX_EXAMPLES:
                 heapq.heappop(self.surprising)
-        if old is None:
-            return
+        if old is not None:
+            self._compare(old, scored)
+
+    def _compare_with_record(self, scored: ScoredGroup) -> None:
+        """Count the scores that equal those of the run."""
+        for name in scored.scores.keys() & scored.group.recorded.keys():
+            now = to_float32(scored.scores[name])
+            then = np.array(scored.group.recorded[name], dtype=float)
+            is_equal = np.isclose(now, then, 0, 0, equal_nan=True)
+            same, seen = self.matches.get(name, (0, 0))
+            self.matches[name] = same + int(is_equal.sum()), seen + len(now)
+
+    def _compare(self, old: ScoredGroup, scored: ScoredGroup) -> None:
+        """Count how the totals differ from those by old rewards, and keep the first examples of each way."""
         self.dead_before += old.is_dead
         ways = [*map(name_change, old.totals, scored.totals)]
         self.changes.update(ways)

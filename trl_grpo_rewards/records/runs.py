@@ -2,18 +2,19 @@
 
 import json
 import logging
-import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..files import replace_file
-from .dead_groups import Rule, find_kind
+from ..scores import Score
+from .dead_groups import GroupKind, Rule, find_kind
 from .fields import drop_infinite, hash_prompt, is_number, is_record, make_readable, summarize_totals
-from .files import FOLDER, Group, append_lines, list_parts, read_groups, report_failure
+from .files import FOLDER, Group, append_lines, list_group_files, read_groups, report_failure
 
 
 logger = logging.getLogger(__name__)
@@ -48,25 +49,23 @@ def find_run_folder(source: str | Path) -> Path:
 
 def is_description(run: Any) -> bool:
     """Whether this was written by [`write_run`]. Other programs also write files with the name `run.json`."""
-    return (
-        isinstance(run, dict)
-        and isinstance(run.get("rewards"), str)
-        and all(isinstance(run.get(name) or {}, dict) for name in ("dataset", "options", "job", "versions"))
-        and isinstance(modules := run.get("modules") or [], list)
-        and all(isinstance(name, str) for name in modules)
-    )
+    if not isinstance(run, dict) or not isinstance(run.get("rewards"), str):
+        return False
+    modules = run.get("modules") or []
+    if not isinstance(modules, list) or not all(isinstance(name, str) for name in modules):
+        return False
+    return all(isinstance(run.get(name) or {}, dict) for name in ("dataset", "options", "job", "versions"))
 
 
 def list_facts(run: dict[str, Any], log: Iterable[dict[str, Any]] = ()) -> dict[str, str]:
     """Return what a reader should know about a run: the values of its description and what its log says, by their titles."""
-    options, job, dataset, versions = (run.get(name) or {} for name in ("options", "job", "dataset", "versions"))
-    names = " ".join(str(dataset[part]) for part in ("name", "config", "split") if dataset.get(part))
-    rows = f"{count:,} rows" if isinstance(count := dataset.get("rows"), int) else ""
+    options = run.get("options") or {}
+    versions = run.get("versions") or {}
     facts = {
         "Rewards": run.get("rewards"),
         "Model": run.get("model"),
-        "Dataset": ", ".join(filter(None, [names, rows])),
-        "System prompt": job.get("system_prompt"),
+        "Dataset": format_dataset(run.get("dataset") or {}),
+        "System prompt": (run.get("job") or {}).get("system_prompt"),
         "Learning rate": options.get("learning_rate"),
         "Seed": options.get("seed"),
         "Versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
@@ -76,29 +75,44 @@ def list_facts(run: dict[str, Any], log: Iterable[dict[str, Any]] = ()) -> dict[
     return {title: str(value) for title, value in facts.items() if value not in (None, "")}
 
 
+def format_dataset(dataset: dict[str, Any]) -> str:
+    names = " ".join(str(dataset[part]) for part in ("name", "config", "split") if dataset.get(part))
+    count = dataset.get("rows")
+    rows = f"{count:,} rows" if isinstance(count, int) else ""
+    return ", ".join(filter(None, [names, rows]))
+
+
 def describe_savings(log: Iterable[dict[str, Any]], is_once: bool) -> str:
     """Return what a run saved in all passes, or nothing if its log does not say. Runs without a version need prompts again."""
-    if not (shares := sum_tokens(log)):
+    shares = sum_tokens(log)
+    if not shares:
         return ""
     needed, computed, skipped = shares
     packed = round(1 - skipped - computed, 2) + 0.0
+    once = ", each prompt once" if is_once else ""
     return (
-        f"The passes over the model computed {computed:.0%} of the tokens of TRL's batches; {needed:.0%} were needed"
-        f"{', each prompt once' if is_once else ''}. Skipping dead groups saved {skipped:.0%}, and packing {packed:.0%}."
+        f"The passes over the model computed {computed:.0%} of the tokens of TRL's batches; {needed:.0%} were needed{once}. "
+        f"Skipping dead groups saved {skipped:.0%}, and packing {packed:.0%}."
     )
 
 
 def sum_tokens(log: Iterable[dict[str, Any]]) -> list[float]:
     """Return the needed, the computed and the skipped tokens as shares of those of TRL's batches, or an empty list."""
-    sums, last = np.zeros(4), 0
+    sums = np.zeros(4)
+    last_step = 0
     for entry in log:
         if is_number(entry.get("groups/tokens_padded")):
-            names = (f"groups/tokens_{name}" for name in ("needed", "computed", "skipped", "padded"))
-            both = [[entry.get(name), entry.get(f"{name}_without_gradient")] for name in names]
-            counts = [sum(float(value or 0) for value in values if is_number(value)) for values in both]
-            # An entry counts for all steps since the last one.
-            sums, last = sums + max(entry["step"] - last, 1) * np.array(counts, dtype=float), entry["step"]
+            steps = max(entry["step"] - last_step, 1)  # an entry counts for all steps since the last one
+            names = ("needed", "computed", "skipped", "padded")
+            sums = sums + steps * np.array([sum_both_passes(entry, f"groups/tokens_{name}") for name in names])
+            last_step = entry["step"]
     return [] if not sums[3] > 0 else (sums[:3] / sums[3]).tolist()
+
+
+def sum_both_passes(entry: dict[str, Any], name: str) -> float:
+    """Return the tokens of passes with gradient and of those without."""
+    counts = [entry.get(name), entry.get(f"{name}_without_gradient")]
+    return sum((float(count or 0) for count in counts if is_number(count)), 0.0)
 
 
 # Facts and options that differ between any two runs, and facts that are options as well.
@@ -107,13 +121,14 @@ HIDDEN_DIFFERENCES = ("Started", "Learning rate", "Seed", "output_dir", "run_nam
 
 def list_differences(runs: Sequence[dict[str, Any]]) -> list[tuple[str, list[str]]]:
     """Return the facts and the options that differ between runs, with their values for each run."""
-    described = [
-        list_facts(run) | {name: format_option(value) for name, value in (run.get("options") or {}).items()}
-        for run in runs
-    ]
-    names = dict.fromkeys(name for one in described for name in one if name not in HIDDEN_DIFFERENCES)
-    rows = [(name, [one.get(name, "–") for one in described]) for name in names]
-    return [(name, values) for name, values in rows if len({*values}) > 1]
+    described = [list_facts(run) | format_options(run) for run in runs]
+    names = dict.fromkeys(chain.from_iterable(described))
+    rows = {name: [values.get(name, "–") for values in described] for name in names if name not in HIDDEN_DIFFERENCES}
+    return [(name, values) for name, values in rows.items() if len({*values}) > 1]
+
+
+def format_options(run: dict[str, Any]) -> dict[str, str]:
+    return {name: format_option(value) for name, value in (run.get("options") or {}).items()}
 
 
 def format_option(value: Any) -> str:
@@ -121,13 +136,17 @@ def format_option(value: Any) -> str:
 
 
 LOG_FILE = "log.jsonl"  # name of the file in the output directory of a run
-STATE_FILE = "trainer_state.json"  # transformers saves the log in it, with each checkpoint; older runs have no other
+TRAINER_STATE_FILE = (
+    "trainer_state.json"  # transformers saves the log in it, with each checkpoint; older runs have no other
+)
 MAX_LOG_SIZE = 1 << 30  # largest size of a log that is read, in bytes. An entry has about 2,000.
 
 
 class LogWriter:
     def __init__(self, output_dir: str | Path) -> None:
-        self.path, self.size, self.warned = Path(output_dir, LOG_FILE), 0, set[type]()
+        self.path = Path(output_dir, LOG_FILE)
+        self.size = 0
+        self.warned: set[type] = set()
 
     def start(self, entries: Iterable[dict[str, Any]]) -> None:
         """Replace the file with the entries of a run up to the checkpoint that it resumes from."""
@@ -150,10 +169,14 @@ def list_log_files(source: str | Path) -> list[Path]:
     if Path(source).suffix == ".json" and Path(source).is_file():
         return [Path(source)]
     folder = find_run_folder(source)
-    states = [*folder.glob(f"checkpoint-*/{STATE_FILE}")]
-    states.sort(key=lambda file: int(number) if (number := file.parent.name.split("-")[-1]).isdigit() else -1)
-    candidates = [folder / LOG_FILE, folder / STATE_FILE, *reversed(states)]
+    states = sorted(folder.glob(f"checkpoint-*/{TRAINER_STATE_FILE}"), key=number_checkpoint, reverse=True)
+    candidates = [folder / LOG_FILE, folder / TRAINER_STATE_FILE, *states]
     return [file for file in candidates if file.is_file() and file.stat().st_size <= MAX_LOG_SIZE]
+
+
+def number_checkpoint(state: Path) -> int:
+    number = state.parent.name.split("-")[-1]
+    return int(number) if number.isdigit() else -1
 
 
 def read_log(source: str | Path) -> list[dict[str, Any]]:
@@ -167,7 +190,8 @@ def read_state(source: str | Path) -> dict[str, Any]:
         text = read_text(file)
         state = {"log_history": [*map(decode, text.splitlines())]} if file.name == LOG_FILE else decode(text)
         entries = state.get("log_history") if isinstance(state, dict) else None
-        if log := [entry for entry in entries if is_entry(entry)] if isinstance(entries, list) else []:
+        log = [*filter(is_entry, entries)] if isinstance(entries, list) else []
+        if log:
             return {**state, "log_history": log}
     return {}
 
@@ -197,7 +221,11 @@ EXACT = 1e-4  # largest relative error of a weighted sum of mean scores that equ
 
 def has_records(source: Path) -> bool:
     """Whether a folder has group records, or a file may be one of them."""
-    return source.suffix == ".jsonl" if source.is_file() else bool(list_parts(source) or list_parts(source / FOLDER))
+    return (
+        source.suffix == ".jsonl"
+        if source.is_file()
+        else bool(list_group_files(source) or list_group_files(source / FOLDER))
+    )
 
 
 def find_output_dir(source: Path) -> Path:
@@ -212,36 +240,51 @@ def find_run(source: Path) -> Path:
         if has_records(place):
             return place
     is_log = source.suffix == ".json" or not source.is_file()
-    log, files = (read_log(source), list_log_files(source)) if is_log else ([], [])
+    log = read_log(source) if is_log else []
     if any("reward" in entry and entry["step"] for entry in log):
         return source
-    found = f"'{source}' is neither a folder nor a log"
-    if files:
-        names = dict.fromkeys(repr(name) for entry in log for name in entry if name not in ("step", "epoch"))
-        found = (
-            f"'{files[0]}' has no logged step of training with 'reward', but {', '.join([*names][:5]) or 'nothing'}"
-        )
-    elif source.is_dir():
-        found = f"'{source}' contains {', '.join(sorted(one.name for one in source.iterdir())[:10]) or 'nothing'}"
+    files = list_log_files(source) if is_log else []
     raise (ValueError if files else FileNotFoundError)(
-        f"A report needs a run of GRPOTrainer or of FilteredGRPOTrainer, but {found}. Pass the output_dir of a run that has "
-        f"trained for at least logging_steps steps, one of its checkpoints, or a trainer_state.json."
+        f"A report needs a run of GRPOTrainer or of FilteredGRPOTrainer, but {describe_content(source, files, log)}. Pass the "
+        f"output_dir of a run that has trained for at least logging_steps steps, one of its checkpoints, or a "
+        f"trainer_state.json."
     )
+
+
+def describe_content(source: Path, files: Sequence[Path], log: Iterable[dict[str, Any]]) -> str:
+    """Return what there is in place of a run with records or a log of training."""
+    if files:
+        names = dict.fromkeys(chain.from_iterable(log))
+        listed = [repr(name) for name in names if name not in ("step", "epoch")][:5]
+        return f"'{files[0]}' has no logged step of training with 'reward', but {', '.join(listed) or 'nothing'}"
+    if source.is_dir():
+        children = sorted(child.name for child in source.iterdir())[:10]
+        return f"'{source}' contains {', '.join(children) or 'nothing'}"
+    return f"'{source}' is neither a folder nor a log"
 
 
 def read_steps(source: Path, log: list[dict[str, Any]]) -> Iterator[tuple[int, dict[str, Any], list[dict[str, Any]]]]:
     """Yield each entry of training with the first step that it is about, and records of the groups in TRL's table."""
-    folder, weights = find_output_dir(source) / TABLES, find_weights(log)
-    evaluated = {entry["step"] for entry in log if any(name.startswith("eval_") for name in entry)}
-    last, texts = 0, list[Any]()
+    folder = find_output_dir(source) / TABLES
+    weights = find_weights(log)
+    evaluated = {entry["step"] for entry in log if is_evaluation(entry)}
+    last_step = 0
+    last_texts: list[Any] = []
     for entry in log:
-        if "reward" in entry and entry["step"] > last:
-            groups = read_table(folder / f"completions_{entry['step']:05d}.parquet")
-            before, texts = texts, [(group.columns.get("prompts"), group.columns["completions"]) for group in groups]
-            is_new = texts != before and entry["step"] not in evaluated  # whose evaluation overwrites the table
-            records = [describe_logged_group(*one, entry, weights) for one in enumerate(groups)] if is_new else []
-            yield last + 1, entry, [*filter(is_record, records)]
-            last = entry["step"]
+        step = entry["step"]
+        if "reward" in entry and step > last_step:
+            groups = read_table(folder / f"completions_{step:05d}.parquet")
+            texts = [(group.columns.get("prompts"), group.columns["completions"]) for group in groups]
+            if texts == last_texts or step in evaluated:  # an evaluation overwrites the table
+                groups = []
+            records = [describe_logged_group(place, group, entry, weights) for place, group in enumerate(groups)]
+            yield last_step + 1, entry, [*filter(is_record, records)]
+            last_texts = texts
+            last_step = step
+
+
+def is_evaluation(entry: dict[str, Any]) -> bool:
+    return any(name.startswith("eval_") for name in entry)
 
 
 def read_table(file: Path) -> list[Group]:
@@ -259,32 +302,76 @@ def list_means(entry: dict[str, Any]) -> dict[str, Any]:
 def find_weights(log: list[dict[str, Any]]) -> dict[str, float]:
     """Return the weights of the rewards if they give all mean totals exactly. A log does not contain them."""
     rows = [{**list_means(entry), "": entry["reward"]} for entry in log if "reward" in entry]
-    known = [[*row.values()] for row in rows if row.keys() == rows[0].keys() and all(map(is_number, row.values()))]
-    if not known or len(known[0]) < 2:
+    complete = [[*row.values()] for row in rows if row.keys() == rows[0].keys() and all(map(is_number, row.values()))]
+    return solve_weights([*rows[0]][:-1], np.array(complete, dtype=float)) if complete else {}
+
+
+def solve_weights(names: Sequence[str], values: np.ndarray) -> dict[str, float]:
+    """Return the weights of mean scores that give the mean totals, in the last column, or nothing if there are none."""
+    if not names:
         return {}
-    *means, totals = np.array(known, dtype=float).T
+    *means, totals = values.T
     used = [mean.any() for mean in means]  # a reward that is always 0 may have any weight
     weights, _, rank, _ = np.linalg.lstsq(np.transpose(means), totals, rcond=EXACT)
     error = np.abs(weights @ means - totals).max() / max(*np.abs(totals), 1.0)
-    pairs = zip(rows[0], np.where(used, weights.round(4), 1.0).tolist(), strict=False)
-    return dict(pairs) if rank == sum(used) and error <= EXACT else {}
+    if rank != sum(used) or not error <= EXACT:
+        return {}
+    return dict(zip(names, np.where(used, weights.round(4), 1.0).tolist(), strict=True))
 
 
 def describe_logged_group(
     place: int, group: Group, entry: dict[str, Any], weights: dict[str, float]
 ) -> dict[str, Any]:
     """Return the record of a group in a table. The first reward in the table decides which completions are right."""
-    scores = {name: drop_infinite(values) for name, values in group.columns.items() if name in list_means(entry)}
+    means = list_means(entry)
+    scores = {name: drop_infinite(values) for name, values in group.columns.items() if name in means}
     columns = {name: make_readable(values) for name, values in group.columns.items() if name not in scores}
-    texts, prompts, advantages = (columns.pop(name, None) for name in ("completions", "prompts", "advantage"))
-    factors, rows = [weights.get(name, 1.0) for name in scores], [*zip(*scores.values(), strict=True)]
-    paid = [sum(map(math.prod, zip(factors, (score or 0.0 for score in row), strict=True))) for row in rows]
-    totals = [total if weights and {*row} != {None} else None for total, row in zip(paid, rows, strict=True)]
-    outcomes = next(iter(scores.values()), [])
-    rule, known = (Rule(), totals) if weights else (Rule(dead_by="each"), outcomes)
+    texts = columns.pop("completions", None)
+    prompts = columns.pop("prompts", None)
+    advantages = columns.pop("advantage", None)
+    totals = weigh_rows(scores, weights)
     return {
-        "step": entry["step"], "group": place, "prompt_id": hash_prompt(prompts and prompts[0]), "rewards": scores,
-        "prompt": prompts[0] if prompts else "", "completions": texts, "weights": weights, "columns": {}, "logged": columns,
-        "outcome": find_kind(rule, known, outcomes, [*scores.values()], factors), "advantages": advantages or totals,
-        "duplicates": sum(texts.count(one) > 1 for one in texts), **summarize_totals(totals),
-    }  # fmt: skip
+        "step": entry["step"],
+        "group": place,
+        "prompt_id": hash_prompt(prompts and prompts[0]),
+        "rewards": scores,
+        "prompt": prompts[0] if prompts else "",
+        "completions": texts,
+        "weights": weights,
+        "columns": {},
+        "logged": columns,
+        "outcome": find_logged_kind(scores, totals if weights else None),
+        "advantages": advantages or totals,
+        "duplicates": sum(texts.count(text) > 1 for text in texts),
+        **summarize_totals(totals),
+    }
+
+
+def weigh_rows(scores: dict[str, list[Score]], weights: dict[str, float]) -> list[Score]:
+    """Return the total of each completion, in which None counts as 0, as for TRL. Without weights, it is not known."""
+    rows = [*zip(*scores.values(), strict=True)]
+    if not weights:
+        return [None] * len(rows)
+    factors = [weights.get(name, 1.0) for name in scores]
+    totals = [sum(factor * (score or 0.0) for factor, score in zip(factors, row, strict=True)) for row in rows]
+    return [None if {*row} == {None} else total for row, total in zip(rows, totals, strict=True)]
+
+
+def find_logged_kind(scores: dict[str, list[Score]], totals: list[Score] | None) -> GroupKind:
+    """Return the kind of a group. Without totals, it is dead if the completions have the same score by each reward."""
+    columns = [*scores.values()]
+    outcomes = columns[0] if columns else []
+    if totals is not None:
+        return find_kind(Rule(), totals, outcomes)
+    return find_kind(Rule(dead_by="each"), outcomes, outcomes, columns, [1.0] * len(columns))
+
+
+def weigh(scores: Sequence[float | None], weights: Sequence[float]) -> float | None:
+    """Return the total of a completion, in which None counts as 0, as for TRL."""
+    if {*scores} == {None}:
+        return None
+    return sum(weight * (score or 0.0) for score, weight in zip(scores, weights, strict=True))
+
+
+def count_duplicates(texts: Sequence[Any]) -> int:
+    return sum(texts.count(text) > 1 for text in texts)

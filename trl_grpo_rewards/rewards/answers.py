@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from annotated_types import Ge
 
 from ..mathematics.matching import AnswerRules
-from ..mathematics.tokens import spell
+from ..mathematics.tokens import spell_symbols
 from ..options import requires
 from ..registry import reward
 from ..scores import LogMetric, Score
@@ -164,7 +164,7 @@ def log_verifications(verifications: list[Verification], log_metric: LogMetric) 
 
 def is_copied(answer: str | None, gold: str | None, prompt: Any) -> bool:
     """Return whether an answer that is written unlike the solution is copied from the prompt."""
-    if not answer or not gold or spell(gold) == spell(answer):
+    if not answer or not gold or spell_symbols(gold) == spell_symbols(answer):
         return False
     return is_restated(answer, prompt_text(prompt))
 
@@ -207,7 +207,7 @@ def exact(completion: str, solution: Any, *, case: bool = False) -> Score:
 
 def spell_barely(text: str) -> str:
     """Return a text in one spelling, without the marks around it."""
-    spelled = spell(see(text).replace("\\&", "&"))
+    spelled = spell_symbols(see(text).replace("\\&", "&"))
     return strip_outer_marks(spelled.strip(OUTER_MARKS)).strip(OUTER_MARKS) or spelled
 
 

@@ -13,7 +13,7 @@ from ..registry import combinator
 from ..scores import Score
 from ..texts import completion_text, strip_reasoning
 from ..verify.solutions import is_numeric, list_solutions, read_gold, strip_label
-from ..verify.statements import BOX, find_stated_answer, read_box
+from ..verify.statements import BOX_COMMAND, find_stated_answer, read_box
 
 
 __all__ = ["appeal"]
@@ -125,6 +125,6 @@ def is_between_numbers(completion: Any, solutions: Sequence[Any]) -> bool:
     if not any(is_numeric(gold) for gold in golds):
         return False
     text = strip_reasoning(completion_text(completion))
-    boxes = [*BOX.finditer(text)]
+    boxes = [*BOX_COMMAND.finditer(text)]
     answers = {read_box(text, box.end())[0] for box in boxes[:1] + boxes[-1:]} | {find_stated_answer(text)}
     return any(is_numeric(strip_label(read(answer))) for answer in answers if answer)

@@ -30,8 +30,8 @@ from ..traits import Findings, Form
 __all__ = ["code"]
 logger = logging.getLogger(__name__)
 Key: TypeAlias = tuple[str, bytes]  # a program, and the mark of its tests
-Outcome: TypeAlias = ProgramVerdict | SandboxFailed | UnreadableTests  # how a program did, or why nobody knows
-OWN = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")  # a back end of the user, as `module:Class`
+ProgramOutcome: TypeAlias = ProgramVerdict | SandboxFailed | UnreadableTests  # how a program did, or why nobody knows
+OWN_FILES = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")  # a back end of the user, as `module:Class`
 SHARE = 0.5  # of its equal part of the time of a batch that each program has before others may take longer
 ADVICE = "Check that the back end works, with `trl-grpo-rewards check`, and resume the run, or raise max_failures."
 
@@ -46,7 +46,7 @@ METRICS: dict[str, Status] = {
 
 def check_code(backend: str, packages: tuple[str, ...]) -> None:
     given = f"code() cannot use backend={backend!r}"
-    if backend != "local" and not OWN.fullmatch(backend):
+    if backend != "local" and not OWN_FILES.fullmatch(backend):
         raise ValueError(f"{given}. Set it to 'local' or to 'my_module:MySandbox'.")
     if backend != "local" and packages:
         raise ValueError(
@@ -184,37 +184,25 @@ async def code(
     sandbox = open_backend(backend, packages)
     marks, read = read_row_tests(tests, columns, list_importable(sandbox))
     programs = [find_program(completion_text(text), one) for text, one in zip(completions, read, strict=True)]
-    keys = [
-        None if program is None or isinstance(one, UnreadableTests) else (program, mark)
-        for program, mark, one in zip(programs, marks, read, strict=True)
-    ]
+    keys = [*map(make_key, programs, marks, read)]
     known = {mark: one for mark, one in zip(marks, read, strict=True) if isinstance(one, RowTests)}
 
-    async def try_all(different: Iterable[Key]) -> dict[Key, Outcome]:
+    async def try_all(different: Iterable[Key]) -> dict[Key, ProgramOutcome]:
         shares = Shares([*different], batch_timeout, len(getattr(sandbox, "workers", ())))
         tasks = {key: try_one(key, known[key[1]], sandbox, limits, partial, shares) for key in shares.spent}
         return await wait_for_all(tasks, shares)
 
     try:
         trials = await try_all(dict.fromkeys(filter(None, keys)))
-        doubts = find_doubts(keys, trials, columns)
+        doubts = find_doubtful_rows(keys, trials, columns)
         others = trials | await try_all(dict.fromkeys(key for key in doubts.values() if key not in trials))
     finally:
         await sandbox.close()
-    doubtful = set()
-    for key, trial in trials.items():
-        other = others[doubts[key]] if key in doubts else None
-        if isinstance(trial, UnreadableTests) and (trial.is_doubtful if other is None else has_passed(other)):
-            doubtful |= {key} if other is None else set()
-            reason = "another program passes, but here" if other else "the tests met this after they used the program"
-            trials[key] = ProgramVerdict(0, 1, "finished", f"{reason}: {trial}")
+    doubtful = settle_doubts(trials, {key: others[other] for key, other in doubts.items()})
     count_failures(trials, backend, max_failures)
     found = [one if key is None else trials[key] for key, one in zip(keys, read, strict=True)]
-    statuses = Counter(one.status for one in found if isinstance(one, ProgramVerdict))
-    counts = {name: statuses[status] for name, status in METRICS.items()} | {
+    counts = count_outcomes(found) | {
         "runs": len(trials),
-        "failures": sum(isinstance(one, SandboxFailed) for one in found),
-        "unreadable_tests": sum(isinstance(one, UnreadableTests) for one in found),
         "doubtful_tests": sum(key in doubtful for key in keys),
         "no_program": programs.count(None) / max(1, len(programs)),
     }
@@ -225,7 +213,39 @@ async def code(
     return [score for score, _ in outcomes]
 
 
-def describe_outcome(found: Outcome | RowTests, partial: bool) -> tuple[Score, str]:
+def make_key(program: str | None, mark: bytes, tests: RowTests | UnreadableTests) -> Key | None:
+    """Return what is equal for equal programs with equal tests, or None if there is nothing to run."""
+    return None if program is None or isinstance(tests, UnreadableTests) else (program, mark)
+
+
+def settle_doubts(trials: dict[Key, ProgramOutcome], others: Mapping[Key, ProgramOutcome]) -> set[Key]:
+    """
+    Fail the programs that the tests could not judge, if the program is the cause: another one passes these tests, or
+    there is no other one and the program may have led the tests there. Return those of the second kind.
+    """
+    doubtful = set()
+    for key, trial in trials.items():
+        if not isinstance(trial, UnreadableTests):
+            continue
+        if key not in others and trial.is_doubtful:
+            doubtful.add(key)
+            failure = f"the tests met this after they used the program: {trial}"
+            trials[key] = ProgramVerdict(0, 1, "finished", failure)
+        elif has_passed(others.get(key)):
+            trials[key] = ProgramVerdict(0, 1, "finished", f"another program passes, but here: {trial}")
+    return doubtful
+
+
+def count_outcomes(found: Sequence[ProgramOutcome | RowTests]) -> dict[str, float]:
+    """Return the numbers of completions by their outcome, by the name of the metric."""
+    statuses = Counter(one.status for one in found if isinstance(one, ProgramVerdict))
+    counts: dict[str, float] = {name: statuses[status] for name, status in METRICS.items()}
+    counts["failures"] = sum(isinstance(one, SandboxFailed) for one in found)
+    counts["unreadable_tests"] = sum(isinstance(one, UnreadableTests) for one in found)
+    return counts
+
+
+def describe_outcome(found: ProgramOutcome | RowTests, partial: bool) -> tuple[Score, str]:
     """Return the score of a completion, and what failed. Tests alone were not tried, for lack of a program."""
     match found:
         case UnreadableTests():
@@ -276,7 +296,7 @@ class Shares:
             self.give_up(key)
             await self.is_free.wait()
 
-    def judge_late(self, key: Key) -> Outcome:
+    def judge_late(self, key: Key) -> ProgramOutcome:
         if self.spent[key] > self.share:
             failure = f"stopped after its share of batch_timeout={self.seconds:g} s"
             return ProgramVerdict(0, 1, "timed_out", failure)
@@ -286,7 +306,7 @@ class Shares:
 
 async def try_one(
     key: Key, tests: RowTests, sandbox: Sandbox, limits: Limits, partial: bool, shares: Shares
-) -> Outcome:
+) -> ProgramOutcome:
     """Try a program. A failure of the back end takes the place of a trial."""
     try:
         return await try_program(key[0], tests, sandbox, limits, partial, bind(shares.spend, key))
@@ -298,7 +318,7 @@ async def try_one(
         shares.give_up(key)
 
 
-async def wait_for_all(trials: Mapping[Key, Awaitable[Outcome]], shares: Shares) -> dict[Key, Outcome]:
+async def wait_for_all(trials: Mapping[Key, Awaitable[ProgramOutcome]], shares: Shares) -> dict[Key, ProgramOutcome]:
     """Try programs concurrently, within a time limit. An error that is no failure of a single run ends all of them."""
     tasks = {key: asyncio.ensure_future(trial) for key, trial in trials.items()}
     if not tasks:
@@ -314,8 +334,8 @@ async def wait_for_all(trials: Mapping[Key, Awaitable[Outcome]], shares: Shares)
     return {key: shares.judge_late(key) if task.cancelled() else task.result() for key, task in tasks.items()}
 
 
-def find_doubts(
-    keys: Sequence[Key | None], trials: Mapping[Key, Outcome], columns: Mapping[str, list[Any]]
+def find_doubtful_rows(
+    keys: Sequence[Key | None], trials: Mapping[Key, ProgramOutcome], columns: Mapping[str, list[Any]]
 ) -> dict[Key, Key]:
     """Return the programs whose tests could not be run, each with one that passed, or with the row's own solution."""
     passed = {key[1]: key for key, trial in trials.items() if has_passed(trial)}
@@ -329,7 +349,7 @@ def find_doubts(
     return doubts
 
 
-def count_failures(trials: Mapping[Key, Outcome], backend: str, max_failures: float) -> None:
+def count_failures(trials: Mapping[Key, ProgramOutcome], backend: str, max_failures: float) -> None:
     """Stop the run if the back end failed too often."""
     counter = FailureCounter(("code", backend), f"The back end {backend!r} gave no result", max_failures)
     counter.expected = len(trials)

@@ -10,12 +10,31 @@ from pathlib import Path
 AUDIT_ARCHES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # how the kernel names it; 32-bit calls differ
 
 ALLOWED, TESTED = tomllib.loads(Path(__file__).with_name("system_calls.toml").read_text()).values()
-LOAD, JUMP_EQUAL, JUMP_SET, MASK, RETURN = 0x20, 0x15, 0x45, 0x54, 0x06  # operations of the packet filter
-KILL, ALLOW, FAIL = 0x80000000, 0x7FFF0000, 0x00050000  # KILL sends SIGSYS; FAIL is added to the error
+
+# Operations of the packet filter
+LOAD = 0x20
+JUMP_EQUAL = 0x15
+JUMP_SET = 0x45
+MASK = 0x54
+RETURN = 0x06
+
+KILL = 0x80000000  # sends SIGSYS
+ALLOW = 0x7FFF0000
+FAIL = 0x00050000  # and the number of the error
+
 # Verdicts that do not run the call. `PRETEND` reports success.
-PRETEND, EPERM, ENOENT, EINVAL, ENOTTY, ENOSYS = FAIL, FAIL + 1, FAIL + 2, FAIL + 22, FAIL + 25, FAIL + 38
+PRETEND = FAIL
+EPERM = FAIL + 1
+ENOENT = FAIL + 2
+EINVAL = FAIL + 22
+ENOTTY = FAIL + 25
+ENOSYS = FAIL + 38
+
 OWN_PID = 0x7FFFFFFF  # a number that no process can have. It is replaced with that of the process.
-RLIMIT_STACK, SIGKILL, AF_UNIX, SOCK_STREAM = 3, 9, 1, 1
+RLIMIT_STACK = 3
+SIGKILL = 9
+AF_UNIX = 1
+SOCK_STREAM = 1
 THREAD_FLAGS = (0x3D0F00, 0x7D0F00)  # the flags with which glibc and musl start a thread
 WRITE_FLAGS = 0o3 | 0o100 | 0o1000 | 0o10000000 | 0o20000000  # writing, O_CREAT, O_TRUNC, O_PATH, O_TMPFILE
 SOCKET_TYPE_MASK = 0xFFFF_FFFF ^ (0o2000000 | 0o4000)  # all bits but SOCK_CLOEXEC and SOCK_NONBLOCK
@@ -111,7 +130,8 @@ def compile_verdicts(machine: str) -> bytes:
 def build_template(machine: str, files: bool) -> bytes:
     """Build the filter with [`OWN_PID`] in the place of the process, once for all processes."""
     arch = encode_instruction(LOAD, 4) + encode_instruction(JUMP_EQUAL, AUDIT_ARCHES[machine], 1, 0) + give(KILL)
-    bodies, numbers = judge_arguments(files), find_call_numbers(TESTED, machine)
+    bodies = judge_arguments(files)
+    numbers = find_call_numbers(TESTED, machine)
     tested = b"".join(when_equal(number, bodies[name]) for name, number in numbers.items())
     return arch + encode_instruction(LOAD, 0) + tested + compile_verdicts(machine)
 

@@ -18,20 +18,28 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from .filters import AUDIT_ARCHES, build_filter
 
 
-PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
+PR_SET_PDEATHSIG = 1
+PR_SET_DUMPABLE = 4
+PR_SET_SECCOMP = 22
+PR_SET_NO_NEW_PRIVS = 38
 SECCOMP_MODE_FILTER = 2
 SECCOMP_ACTION_AVAILABLE = 2  # the operation of `seccomp` that asks for a verdict
 # Numbers of the calls that enter the jail and have no function in the C library.
 SYSTEM_CALLS = {"x86_64": {"capset": 126, "seccomp": 317}, "aarch64": {"capset": 91, "seccomp": 277}}
 CAPABILITY_VERSION = 0x20080522
-LANDLOCK, SECCOMP = "Landlock", "seccomp filters that can kill a process"  # names of layers
+
+# Names of layers
+LANDLOCK = "Landlock"
+SECCOMP = "seccomp filters that can kill a process"
+
 STACK_BYTES = 64 << 20  # limit of the stack, which deep recursion in C needs
 MAX_FILES = 32  # number of files that a program may have open
 MAX_OWN_THREADS = 128  # for the kernel: a program can start threads faster than its worker notices them
 MAX_SIGNALS = 256  # that are pending: the kernel counts them for all processes of the user, who would have none left
 RLIMIT_SIGPENDING = 11  # which Python does not name
 FIRST_USER = 1 << 30  # the user ids of programs are this number plus their process ids; no person has such an id
-CLONE_NEWUSER, SEPARATE_COUNTS = 0x10000000, (5, 14)  # counts threads by namespace from Linux 5.14 on
+CLONE_NEWUSER = 0x10000000
+SEPARATE_COUNTS = (5, 14)  # the version of Linux from which on threads are counted by namespace
 
 REASONS = {  # what the errors of the kernel mean for a layer of the jail
     errno.ENOSYS: "the kernel was built without it",
@@ -39,10 +47,16 @@ REASONS = {  # what the errors of the kernel mean for a layer of the jail
     errno.EPERM: "the profile of the container, or another sandbox, forbids it",
 }
 
-CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # calls of Landlock, the same on all machines
-READ_FILE, READ_DIR = 1 << 2, 1 << 3
+# Calls of Landlock, the same on all machines
+CREATE_RULESET = 444
+ADD_RULE = 445
+RESTRICT_SELF = 446
+
+READ_FILE = 1 << 2
+READ_DIR = 1 << 3
 ACCESS_BITS = {1: 13, 2: 14, 3: 15, 5: 16}  # rights that each version of Landlock introduced; all are taken away
-NETWORK_VERSION, SCOPE_VERSION = 4, 6  # they also take away TCP, and signals to processes outside
+NETWORK_VERSION = 4  # from which it also takes away TCP
+SCOPE_VERSION = 6  # and signals to processes outside
 UNREADABLE = {"site-packages", "dist-packages", "test"}  # packages may contain data sets with their tests
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -104,7 +118,8 @@ class LayerFailed(Exception):
 
     def __init__(self, layer: str, reason: str) -> None:
         super().__init__(layer, reason)
-        self.layer, self.reason = layer, reason
+        self.layer = layer
+        self.reason = reason
 
 
 def explain(error: OSError) -> str:

@@ -56,16 +56,19 @@ def describe_packages(packages: tuple[str, ...]) -> dict[str, list[str]]:
             f"packages={packages!r} must name installed distributions; {sys.executable} has no "
             f"{', '.join(map(repr, missing))}. Install them with '{sys.executable} -m pip install', or leave them out."
         )
-    named = {found[name].metadata["Name"] for name in packages}
-    modules: dict[str, set[str]] = {"named": set(), "needed": set()}
-    for one in found.values():
-        modules["named" if one.metadata["Name"] in named else "needed"] |= list_modules(one)
+    names = {found[name].metadata["Name"] for name in packages}
+    named = set[str]()
+    needed = set[str]()
+    folders = set[str]()
+    for package in found.values():
+        modules = named if package.metadata["Name"] in names else needed
+        modules |= list_importable_modules(package)
+        folders |= {str(package.locate_file(part)) for part in list_installed_parts(package)}
     return {
         "path": [os.path.abspath(path) for path in sys.path if os.path.isdir(path)],
-        **{kind: sorted(names) for kind, names in modules.items()},
-        "folders": sorted(
-            {str(one.locate_file(part)) for one in found.values() for part in list_installed_parts(one)}
-        ),
+        "named": sorted(named),
+        "needed": sorted(needed),
+        "folders": sorted(folders),
     }
 
 
@@ -88,7 +91,7 @@ def list_installed_parts(package: Distribution) -> set[str]:
     return {part for part in parts if part not in ("..", "__pycache__", "/") and not part.endswith(("-info", ".pth"))}
 
 
-def list_modules(package: Distribution) -> set[str]:
+def list_importable_modules(package: Distribution) -> set[str]:
     parts = list_installed_parts(package) or {*(package.read_text("top_level.txt") or "").split()}
     modules = {part.split(".")[0] for part in parts if part.endswith((".py", ".so")) or "." not in part}
     return {name for name in modules if name.isidentifier() and not name.startswith("__editable__")}
@@ -102,7 +105,8 @@ class Worker:
     """A worker process with what [`local.LocalSandbox`] was given. It is started for its first run, or again."""
 
     def __init__(self, modules: Sequence[str], packages: tuple[str, ...]) -> None:
-        self.modules, self.packages = modules, packages
+        self.modules = modules
+        self.packages = packages
         self.missing_files = ""
         self.process: subprocess.Popen[bytes] | None = None
         self.control: socket.socket | None = None
@@ -139,7 +143,7 @@ class Worker:
             for content in (content for program in programs for content in (*program, None, None)):
                 files.append(os.memfd_create("run", os.MFD_ALLOW_SEALING))
                 if content is not None:
-                    fill(files[-1], content)
+                    write_sealed(files[-1], content)
             socket.send_fds(control, [json.dumps(asdict(limits)).encode()], files)
             ends = self._receive(LOADED * limits.seconds + GRACE_SECONDS)
             found = [read_result(end, files[4 * n + 2], files[4 * n + 3], limits) for n, end in enumerate(ends)]
@@ -160,7 +164,8 @@ class Worker:
         return json.loads(message)
 
     def stop(self) -> None:
-        control, process = self.control, self.process
+        control = self.control
+        process = self.process
         self.control = self.process = None
         if control is not None:
             control.close()
@@ -183,7 +188,7 @@ def read_result(end: dict[str, Any], output: int, errors: int, limits: Limits) -
     return RunResult(status, written, last_errors, end["seconds"])
 
 
-def fill(file: int, content: bytes) -> None:
+def write_sealed(file: int, content: bytes) -> None:
     """Write a file that nobody can change afterwards. A program could otherwise write to its standard input."""
     import fcntl  # which other systems do not have
 
@@ -216,7 +221,8 @@ class LocalSandbox:
     """A number of workers. They import modules of this package, and packages named as distributions."""
 
     def __init__(self, size: int, modules: Iterable[str] = (), packages: Iterable[str] = ()) -> None:
-        self.modules, self.packages = frozenset(modules), tuple(sorted({*packages}))
+        self.modules = frozenset(modules)
+        self.packages = tuple(sorted({*packages}))
         self.threads = ThreadPoolExecutor(size, thread_name_prefix="sandbox")
         self.workers = [Worker(sorted(self.modules), self.packages) for _ in range(size)]
         self.idle: queue.SimpleQueue[Worker] = queue.SimpleQueue()

@@ -34,21 +34,27 @@ from .protocol import LOADED, WAITING, Limits
 
 
 IDLE_SECONDS = 1.0  # at which an idle worker looks whether the process that started it is still there
-ENVIRONMENT = {"HOME": "/", "USER": "user", "OMP_NUM_THREADS": "1"}  # threads of libraries would count as theirs
+PROGRAM_ENVIRONMENT = {
+    "HOME": "/",
+    "USER": "user",
+    "OMP_NUM_THREADS": "1",
+}  # threads of libraries would count as theirs
 TRIAL = Limits(seconds=10.0, output_bytes=1 << 20)  # of a worker's first program, which enters the jail
 SLICE_SECONDS = 0.02  # interval between looks at a running program, in seconds
 MAX_THREADS = 64  # number of threads that a program may have at the same time
 PROGRAM_NAME = "program.py"
 ENTERED = b"1"  # from a process in the jail; one that is not tells which layer failed and why
 OPEN = open
-STREAMS = ["/dev/stdin", "/dev/stdout", "/dev/stderr"]  # names that programs give to their descriptors 0 to 2
+STREAM_FILES = ["/dev/stdin", "/dev/stdout", "/dev/stderr"]  # names that programs give to their descriptors 0 to 2
 
 PRELOADED = (  # modules that programs often import
     "abc array bisect calendar cmath collections.abc copy ctypes dataclasses datetime decimal enum fractions functools "
     "hashlib heapq itertools json math numbers operator queue random re statistics string textwrap typing uuid"
 )
 
-UNIMPORTED, SHALLOW = {"antigravity"}, {"idlelib", "turtledemo"}  # modules that open a browser or a window
+# Modules that open a browser or a window
+UNIMPORTED = {"antigravity"}
+SHALLOW = {"idlelib", "turtledemo"}
 DEPTH = 3  # how deep modules of the library are nested that a program can import where it cannot open files
 
 # The first program of each worker. It writes which extension modules need files that the jail hides.
@@ -90,7 +96,7 @@ def prepare_process() -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, [signal.SIGCHLD])
     os.environ.clear()
-    os.environ.update(ENVIRONMENT)
+    os.environ.update(PROGRAM_ENVIRONMENT)
     os.chdir("/")
     with contextlib.suppress(OSError):  # if memory runs out, a program must be killed, not the training process
         with open("/proc/self/oom_score_adj", "w") as file:
@@ -180,7 +186,8 @@ class Run:
         self.code: int | None = None
         self.stopped: str | None = None
         self.seconds = self.used = 0.0
-        self.kilobytes, self.is_ending = 0, False
+        self.kilobytes = 0
+        self.is_ending = False
 
     def has_ended(self, flags: int = os.WNOHANG) -> bool:
         """Return whether the process has ended, and reap it if so."""
@@ -188,12 +195,14 @@ class Run:
             process, status, usage = os.wait4(self.process, flags)
             if process:
                 self.code = os.waitstatus_to_exitcode(status)
-                self.seconds, self.kilobytes = usage.ru_utime + usage.ru_stime, usage.ru_maxrss
+                self.seconds = usage.ru_utime + usage.ru_stime
+                self.kilobytes = usage.ru_maxrss
         return self.code is not None
 
     def look(self, seconds: float) -> tuple[float, bool | None]:
         """Stop the process if it exceeds a limit. Return how long it computed since the last look, and if it could, if known."""
-        before, self.used = self.used, time.clock_gettime(~self.process << 3 | 2)  # its CPU clock
+        before = self.used
+        self.used = time.clock_gettime(~self.process << 3 | 2)  # its CPU clock
         threads = read_threads(self.process)
         if self.used > seconds:
             stop([self], "timed_out")
@@ -236,11 +245,17 @@ def watch(runs: list[Run], seconds: float, control: "select.poll") -> None:
         looks = [run.look(seconds) for run in runs if not run.has_ended()]
         now = time.monotonic()
         is_idle = not any(is_running for _, is_running in looks)
-        idle, last = idle + is_idle * max(0.0, now - last - sum(used for used, _ in looks)), now
-        patience = WAITING * seconds if all(is_running is None for _, is_running in looks) else seconds
-        if idle > patience or now - start > LOADED * seconds:
+        idle += is_idle * max(0.0, now - last - sum(used for used, _ in looks))
+        last = now
+        if idle > find_patience(looks, seconds) or now - start > LOADED * seconds:
             stop(runs, "timed_out")
     stop(runs, "finished")
+
+
+def find_patience(looks: list[tuple[float, bool | None]], seconds: float) -> float:
+    """Return how long the runs may be idle. If the system hides what they do, waiting for a processor looks the same."""
+    is_hidden = all(is_running is None for _, is_running in looks)
+    return WAITING * seconds if is_hidden else seconds
 
 
 def stop(runs: list[Run], status: str) -> None:
@@ -317,8 +332,8 @@ def open_file(file: Any, mode: str = "r", *arguments: Any, **options: Any) -> An
     name = os.fspath(file) if isinstance(file, os.PathLike) else file
     if name == os.devnull:
         return Null() if "b" in mode else io.TextIOWrapper(Null(), write_through=True)
-    if isinstance(name, str) and name in STREAMS:
-        file = os.dup(STREAMS.index(name))
+    if isinstance(name, str) and name in STREAM_FILES:
+        file = os.dup(STREAM_FILES.index(name))
     return OPEN(file, mode, *arguments, **options)
 
 
@@ -368,7 +383,8 @@ class PackageFinder:
     """Finds named packages and no others, so that they do without optional packages that happen to be installed."""
 
     def __init__(self, names: Iterable[str], path: list[str]) -> None:
-        self.names, self.path = {*names}, path
+        self.names = {*names}
+        self.path = path
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         return PathFinder.find_spec(name, self.path) if name in self.names else None

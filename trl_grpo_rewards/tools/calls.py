@@ -163,17 +163,23 @@ def read_python_call(node: ast.expr) -> ToolCall:
     if not isinstance(node, ast.Call) or node.args:
         return ToolCall()
     arguments = {keyword.arg: ast.literal_eval(keyword.value) for keyword in node.keywords if keyword.arg}
-    return ToolCall(ast.unparse(node.func), arguments) if len(arguments) == len(node.keywords) else ToolCall()
+    if len(arguments) < len(node.keywords):
+        return ToolCall()
+    return ToolCall(ast.unparse(node.func), arguments)
 
 
 def make_calls(value: Any) -> list[ToolCall]:
     """Return the call or the calls in a JSON value. In a text, arguments must be an object."""
-    items = [item if isinstance(item, dict) else {} for item in (value if isinstance(value, list) else [value])]
-    pairs = [(item.get("name"), item.get("arguments", item.get("parameters"))) for item in items]
-    return [
-        ToolCall(name, made) if isinstance(name, str) and isinstance(made, dict) else ToolCall()
-        for name, made in pairs
-    ]
+    items = value if isinstance(value, list) else [value]
+    return [read_object_call(item) if isinstance(item, dict) else ToolCall() for item in items]
+
+
+def read_object_call(value: dict[str, Any]) -> ToolCall:
+    name = value.get("name")
+    arguments = value.get("arguments", value.get("parameters"))
+    if not isinstance(name, str) or not isinstance(arguments, dict):
+        return ToolCall()
+    return ToolCall(name, arguments)
 
 
 def is_error(result: Arguments, text: str) -> bool:
@@ -247,7 +253,8 @@ def read_choices(arguments: Arguments) -> dict[str, Choices]:
 
 def read_choice_value(value: Any) -> Any:
     if isinstance(value, Mapping):  # BFCL has some fields without a list
-        return read_choices({key: one if isinstance(one, (list, NoneType)) else [one] for key, one in value.items()})
+        listed = {key: one if isinstance(one, (list, NoneType)) else [one] for key, one in value.items()}
+        return read_choices(listed)
     is_objects = isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value)
     return [read_choice_value(item) for item in value] if is_objects else value
 

@@ -61,7 +61,7 @@ MAX_EQUATIONS = 100  # maximum number of equations that are checked. From a long
 
 def compute_true_share(text: str) -> float | None:
     """Return the share of the different equations in a text that are true, or None if none can be checked."""
-    pairs = sample_evenly(find_equations(text))
+    pairs = sample_evenly(find_written_equations(text))
     verdicts = [verdict for left, right in pairs if (verdict := is_true(left, right)) is not None]
     return sum(verdicts) / len(verdicts) if verdicts else None
 
@@ -77,7 +77,7 @@ def sample_evenly(items: list[Item]) -> list[Item]:
     return items[:: -(-len(items) // MAX_EQUATIONS) or 1]
 
 
-def find_equations(text: str) -> list[tuple[str, str]]:
+def find_written_equations(text: str) -> list[tuple[str, str]]:
     """Return the different equations of a text. The first calculation of a chain is paired with each later side."""
     text = normalize_operators(text)
     found: dict[tuple[str, str], tuple[str, str]] = {}

@@ -21,11 +21,11 @@ from ..mathematics.kinds.quantities import Quantity
 from ..mathematics.kinds.relations import Relation, find_labelled_value
 from ..mathematics.kinds.texts import Choice, Text
 from ..mathematics.matching import AnswerRules
-from ..mathematics.tokens import spell
+from ..mathematics.tokens import spell_symbols
 from ..mathematics.values import Value, find_symbols, is_expression
 from ..scores import Score
 from ..texts import read_json
-from ..traits import Kind, Reading
+from ..traits import Reading, ReadingKind
 from .statements import find_boxed_answer
 from .verification import verify_pairs
 
@@ -72,7 +72,7 @@ def read_gold_text(gold: str) -> str | None:
 FIRST_NUMBERS = re.compile(r"\d+(?:\.\d+)?")
 MAX_WORDS = 6  # largest number of words of a solution that a model is expected to repeat word for word
 VERBS = {"is", "are", "was", "were", "has", "have", "had", "can", "must", "should", "will", "does"}
-READING_KINDS: tuple[Kind, ...] = ("whole", "several", "in part", "not at all")
+READING_KINDS: tuple[ReadingKind, ...] = ("whole", "several", "in part", "not at all")
 
 
 def read_solutions(values: list[Any]) -> list[Reading]:
@@ -90,7 +90,7 @@ def merge_readings(readings: list[Reading]) -> Reading:
     return Reading(merge_kinds(kinds, len(values)), " or ".join(values) or None, notes[0] if notes else None)
 
 
-def merge_kinds(kinds: set[Kind], count: int) -> Kind:
+def merge_kinds(kinds: set[ReadingKind], count: int) -> ReadingKind:
     best = next(kind for kind in READING_KINDS if kind in kinds)
     if len(kinds) > 1 and "not at all" in kinds:
         return "in part"
@@ -108,7 +108,7 @@ def read_solution(gold: str | None) -> Reading:
     """Return how a gold answer is read. A second opinion reads one in part that it takes for a number that occurs in it."""
     (to_itself,) = verify_pairs([(gold, gold)], AnswerRules())
     if gold is None or not to_itself.equal:
-        return Reading("not at all", gold and spell(gold))
+        return Reading("not at all", gold and spell_symbols(gold))
     value = read(gold)
     kind = find_reading_kind(value) if value else "in part" if is_number_in_it(gold) else "whole"
     return Reading(kind, write_canonically(gold), "that only math-verify can read" if to_itself.asked else None)
@@ -128,9 +128,9 @@ def has_sentence(text: Text) -> bool:
 def write_canonically(gold: str) -> str:
     number = find_number(read(gold))
     try:
-        return spell(gold) if number is None else str(number)
+        return spell_symbols(gold) if number is None else str(number)
     except ValueError:  # Python writes no number of more than 4300 digits
-        return spell(gold)
+        return spell_symbols(gold)
 
 
 def find_number(value: Value | None) -> Fraction | None:
@@ -156,7 +156,7 @@ def is_number_in_it(gold: str) -> bool:
     return any(verification.equal for verification in verifications)
 
 
-FENCE = re.compile(r"```(?:json)?[ \t]*\n(.*)\n[ \t]*```", re.DOTALL | re.IGNORECASE)
+WHOLE_BLOCK = re.compile(r"```(?:json)?[ \t]*\n(.*)\n[ \t]*```", re.DOTALL | re.IGNORECASE)
 
 
 def read_object(value: Any) -> dict[str, Any] | None:
@@ -164,7 +164,7 @@ def read_object(value: Any) -> dict[str, Any] | None:
     try:
         if isinstance(value, Mapping):  # with what libraries that read tables make of texts and numbers
             value = json.dumps(value, default=write_plainly)
-        fenced = FENCE.fullmatch(text := value.strip())
+        fenced = WHOLE_BLOCK.fullmatch(text := value.strip())
         found = read_json(fenced[1] if fenced else text)
     except (AttributeError, TypeError, ValueError, RecursionError):
         return None
@@ -182,7 +182,7 @@ def read_objects(values: list[Any]) -> list[Reading]:
     readings = []
     for value in values:
         objects = [read_object(solution) for solution in list_solutions(value)]
-        kind: Kind = "any of several" if len(objects) > 1 else "whole"
+        kind: ReadingKind = "any of several" if len(objects) > 1 else "whole"
         written = " or ".join(json.dumps(found, sort_keys=True) for found in objects)
         readings.append(Reading("not at all" if None in objects else kind, written))
     return readings

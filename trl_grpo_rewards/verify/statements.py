@@ -69,7 +69,7 @@ BETWEEN_BOXES = re.compile(  # what is between two boxes of one list: a comma, o
 AFTER_COLON = re.compile(r".*[:：][ *_]{0,9}$")
 NAME_OR_VALUE = re.compile(rf"[A-Z]|{VALUE.pattern}")
 HASHES = re.compile(r"####\s{0,9}")
-BOX = re.compile(r"\\(?:boxed|fbox)(?![^\W\d_])")
+BOX_COMMAND = re.compile(r"\\(?:boxed|fbox)(?![^\W\d_])")
 BRACE = re.compile(r"\\.|[{}]", re.DOTALL)  # a brace after a backslash does not count
 PLAIN_BRACES = re.compile(r"\{([^{}\\]*)\}")
 NAME = r"(?: (?:(?:and|of|the|de|van|von) )?[A-Z\d][\w'’-]*\.?){1,4}"
@@ -97,13 +97,13 @@ def find_boxed_answer(text: str, which: BoxChoice = "last") -> str | None:
     r"""Return the content of the last boxes that are one list, or the only or first one; None without one, or cut off."""
     if which == "last":
         return join_last_boxes(text, find_last_boxes(text))
-    boxes = [*itertools.islice(BOX.finditer(text), 2)]
+    boxes = [*itertools.islice(BOX_COMMAND.finditer(text), 2)]
     return None if not boxes or (which == "only" and len(boxes) > 1) else read_box(text, boxes[0].end())[0]
 
 
 def find_last_boxes(text: str) -> deque[re.Match[str]]:
     """Return as many boxes as may be read, so that a text full of boxes takes no memory."""
-    return deque(BOX.finditer(text), maxlen=MAX_JOINED_BOXES + MAX_EMPTY_BOXES + 2)
+    return deque(BOX_COMMAND.finditer(text), maxlen=MAX_JOINED_BOXES + MAX_EMPTY_BOXES + 2)
 
 
 def join_last_boxes(text: str, boxes: deque[re.Match[str]]) -> str | None:
@@ -176,7 +176,7 @@ def find_first_statement(text: str) -> int:
         if AFTER_COLON.match(phrase[0]) or NAME_OR_VALUE.match(text, phrase.end())
     )
     hashes = (mark for mark in HASHES.finditer(text) if VALUE.match(text, mark.end()))
-    found = (BOX.search(text), TAG_END.search(text), next(phrases, None), next(hashes, None))
+    found = (BOX_COMMAND.search(text), TAG_END.search(text), next(phrases, None), next(hashes, None))
     return min((first.start() for first in found if first is not None), default=-1)
 
 

@@ -6,13 +6,13 @@ import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from ..mathematics.evaluation import evaluate_exactly, is_too_large, work_out
+from ..mathematics.evaluation import evaluate_exactly, evaluate_parts, is_too_large
 from ..mathematics.grammar import MAX_CACHED_CHARS, has_unknown_command, is_oversized, read
 from ..mathematics.kinds import compare_values, is_open
 from ..mathematics.kinds.lists import CHOICE_LETTERS, is_letter, is_list
 from ..mathematics.kinds.texts import find_choice
 from ..mathematics.matching import AnswerRules
-from ..mathematics.tokens import Unreadable, spell, tokenize
+from ..mathematics.tokens import Unreadable, spell_symbols, tokenize
 from ..mathematics.values import Symbol, Value
 from ..mathematics.work import MOST_WORK, OutOfWork, estimate_work, limit_work
 from . import second_opinion
@@ -40,7 +40,7 @@ def costs_too_much(gold: str) -> bool:
         return False
     try:
         with limit_work(MOST_WORK // 2):
-            work_out(value)
+            evaluate_parts(value)
     except OutOfWork:
         return True
     return False
@@ -86,13 +86,13 @@ def part_numbers(text: str) -> str:
 
 def chooses(answer: str, letter: Value) -> bool:
     """Return whether a text without operations names the letter of a choice first, such as `B (12)`, and no other letter."""
-    text = spell(answer)
+    text = spell_symbols(answer)
     return CHOICE.fullmatch(text) is not None and Symbol(find_letter(text) or "") == letter
 
 
 def find_letter(text: str, letters: str = CHOICE_LETTERS) -> str | None:
     """Return the letter that a short text chooses, or None if it chooses no letter or several."""
-    choice = find_choice(spell(text).replace("*", ""), letters)
+    choice = find_choice(spell_symbols(text).replace("*", ""), letters)
     return choice and choice[1]
 
 
@@ -102,7 +102,7 @@ def is_unfit(text: str) -> bool:
 
     A text with stray braces, or with two numbers side by side, is not mathematics.
     """
-    if len(text) > MAX_CACHED_CHARS or read_braced(f"{{{text}}}") != text or SIDE_BY_SIDE.search(spell(text)):
+    if len(text) > MAX_CACHED_CHARS or read_braced(f"{{{text}}}") != text or SIDE_BY_SIDE.search(spell_symbols(text)):
         return True
     value = read(text)
     if value is not None:
@@ -122,7 +122,7 @@ def is_restated(answer: str, question: str) -> bool:
             is_worked_out = value is not None and evaluate_exactly(value) is not None and not is_open(value)
     except OutOfWork:
         is_worked_out = False
-    answer = BRACED.sub(r"\1", spell(answer).replace(" ", ""))
+    answer = BRACED.sub(r"\1", spell_symbols(answer).replace(" ", ""))
     if is_worked_out or not OPERATION.search(answer):
         return False
     start = r"(?<![\w\\])" if answer[0].isalnum() else ""
@@ -135,7 +135,7 @@ def set_words_apart(text: str) -> str:
     try:
         tokens = tokenize(text)
     except Unreadable:
-        return spell(text)
+        return spell_symbols(text)
     spelled = ""
     was_word = False
     for token in tokens:
@@ -194,16 +194,16 @@ def verify_pair(gold: str | None, answer: str | None, rules: AnswerRules) -> Ver
 
 def is_known(gold: str) -> bool:
     """Return whether math-verify can read a gold answer that this package cannot."""
-    return not is_unfit(gold) and bool(second_opinion.ask(spell(gold), spell(gold)))
+    return not is_unfit(gold) and bool(second_opinion.ask(spell_symbols(gold), spell_symbols(gold)))
 
 
 def compare_pair(gold: str, answer: str | None, rules: AnswerRules, asked: bool) -> Verification:
     if asked and not is_known(gold):
         return Verification(None, "gold", not is_unfit(gold))
-    if not answer or (asked and spell(gold) == spell(answer)):
+    if not answer or (asked and spell_symbols(gold) == spell_symbols(answer)):
         return Verification(bool(answer), None, asked)
     verdict = settle(gold, answer, rules)
     if verdict is not None or is_unfit(gold) or is_unfit(answer):
         return Verification(bool(verdict), None, asked)
-    opinion = second_opinion.ask(spell(gold), spell(answer))
+    opinion = second_opinion.ask(spell_symbols(gold), spell_symbols(answer))
     return Verification(bool(opinion), "timeout" if opinion is None else None, True)

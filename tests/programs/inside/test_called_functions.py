@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.judged_programs import PlainSandbox, count_passed, run_plainly
-from trl_grpo_rewards.programs.cases import FOLDER, CallCase, RowTests, bundle, write_call
+from trl_grpo_rewards.programs.cases import INSIDE_FOLDER, CallCase, RowTests, bundle, write_call
 from trl_grpo_rewards.programs.formats import read_tests
-from trl_grpo_rewards.programs.inside.program import MAX_BITS, NODES, list_values, tree_values
+from trl_grpo_rewards.programs.inside.program import MAX_DECIMAL_BITS, NODES, list_values, tree_values
 
 
 DOUBLE = "def double(x):\n    return 2 * x\n\nif __name__ == '__main__':\n    print(double(int(input())))\n"
@@ -44,7 +44,11 @@ def test_long_values_and_lines():
     for program, arguments, expected in (
         (DOUBLE.replace("\n", "\r\n").replace("double", "f"), [1234], 2468),
         ("f = lambda: 10**5000", [], 10**5000),
-        (f"f = lambda: [2**{MAX_BITS - 1}, 2**{MAX_BITS}]", [], [2 ** (MAX_BITS - 1), 2**MAX_BITS]),
+        (
+            f"f = lambda: [2**{MAX_DECIMAL_BITS - 1}, 2**{MAX_DECIMAL_BITS}]",
+            [],
+            [2 ** (MAX_DECIMAL_BITS - 1), 2**MAX_DECIMAL_BITS],
+        ),
         ("f = lambda n: n + 1", [10**4000], 10**4000 + 1),
         ("f = lambda x: x", [float("nan")], float("nan")),
         ("def f(a, b): return {a: (b, None, True)}", [1, "\ud800é"], {"1": ["\ud800é", None, True]}),
@@ -75,7 +79,7 @@ def find_oldest():
 OLDEST = find_oldest()
 
 
-@pytest.mark.parametrize("file", sorted(FOLDER.glob("*.py")), ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", sorted(INSIDE_FOLDER.glob("*.py")), ids=lambda file: file.stem)
 def test_the_code_inside_has_the_syntax_of_python_3_8_and_needs_only_the_standard_library(file):
     tree = ast.parse(file.read_text(), feature_version=(3, 8))
     nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from trl_grpo_rewards.programs.inside.dialogue import Peer
 from trl_grpo_rewards.programs.inside.plain_data import (
-    MAX_OBJECTS,
+    MAX_SHARED_OBJECTS,
     DataReader,
     SharedObjects,
     Violation,
@@ -113,13 +113,13 @@ def test_any_message_is_read_or_refused(form, table):
 
 def test_both_sides_forget_the_same_objects():
     one, other = SharedObjects(0), SharedObjects(1)
-    kept = [[n] for n in range(3 * MAX_OBJECTS)]
+    kept = [[n] for n in range(3 * MAX_SHARED_OBJECTS)]
     for place, value in enumerate(kept):
         number = (one if place % 2 else other).add(value, "list")
         (other if place % 2 else one).add([*value], "list", number)
     one.forget_oldest()
     other.forget_oldest()
-    assert [*one.entries] == [*other.entries] and len(one.entries) == MAX_OBJECTS
+    assert [*one.entries] == [*other.entries] and len(one.entries) == MAX_SHARED_OBJECTS
     assert id(kept[0]) not in one.numbers and id(kept[-1]) in one.numbers
 
 

@@ -43,7 +43,7 @@ NAMES = {  # of symbols and constants
     \top \intercal \bot \square \Box \diamond \circ \bullet \star \ast \Re \Im \eth \mho \degree \ldots \vdots \ddots \prime \flat \sharp
     \heartsuit \spadesuit \clubsuit \diamondsuit \not \% \parallel \perp \mid \models \vdash \quad""".split()
 }
-UNREAD = {*r"\oint \iint \iiint \lim".split()}
+UNREADABLE_COMMANDS = {*r"\oint \iint \iiint \lim".split()}
 
 
 # --- names
@@ -156,7 +156,7 @@ def read_command(reader: Reader) -> Value:
     """Return what a command without an entry of its own is: a function, an operator, or a name."""
     command = take_text(reader)
     name = command[1:]
-    if command in UNREAD:
+    if command in UNREADABLE_COMMANDS:
         raise Unreadable(command)
     if name in FUNCTIONS:
         return read_function(reader, name)

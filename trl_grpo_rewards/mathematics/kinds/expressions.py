@@ -10,7 +10,7 @@ from ..functions import CONTEXT, Numeric
 from ..matching import Kind, Same
 from ..reader import ARROW, NEGATION, UNION, Reader, parse_digits, parse_number
 from ..tokens import NUMBERS, Token, Unreadable
-from ..units import LETTER_UNITS, SPELLINGS
+from ..units import LETTER_UNITS, UNIT_OF
 from ..values import (
     INFINITY,
     MINUS_INFINITY,
@@ -260,7 +260,7 @@ def starts_greek_unit(reader: Reader, place: int) -> bool:
         return is_after_number or after is None
     if text != "\\mu" or after is None:
         return False
-    return is_upright(after) or (is_after_number and after.text in LETTER_UNITS and f"\\mu{after.text}" in SPELLINGS)
+    return is_upright(after) or (is_after_number and after.text in LETTER_UNITS and f"\\mu{after.text}" in UNIT_OF)
 
 
 def read_mixed(reader: Reader, whole: Value) -> Value | None:

@@ -12,8 +12,8 @@ from ..units import (
     FEET_AND_INCHES,
     LETTER_UNITS,
     SHORT_SYMBOLS,
-    SPELLINGS,
     UNIT_NAMES,
+    UNIT_OF,
     UNIT_PREFIXES,
     Unit,
     find_unit,
@@ -146,7 +146,7 @@ class UnitReader:
         if text not in UNIT_PREFIXES or self.place + 1 == len(self.tokens):
             return False
         after = self.tokens[self.place + 1].text
-        return after == "\\Omega" or (text == "\\mu" and text + after in SPELLINGS)
+        return after == "\\Omega" or (text == "\\mu" and text + after in UNIT_OF)
 
     def read_exponent(self) -> Unit | None:
         """Return the unit that the exponent of a number is, or multiply the power of the last unit."""

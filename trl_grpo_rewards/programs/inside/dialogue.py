@@ -14,7 +14,9 @@ from .program import ListNode, TreeNode
 
 
 GIVEN = "solution"  # name of the module that the program is loaded as. Tests may import from it.
-READ_END, WRITE_END = 3, 4  # file descriptors of the two pipes in each process
+# File descriptors of the two pipes in each process
+READ_END = 3
+WRITE_END = 4
 STREAMS = ("stdout", "stderr")  # what the program writes to them is sent with its messages
 MAX_MESSAGE = 8 << 20  # bytes, which is checked before the message is read
 ERROR_CHARS = 300  # of an error about a value that cannot cross
@@ -33,7 +35,8 @@ def find_error_name(kind: type) -> str:
 
 def find_origin(value: Any) -> "tuple[str, str] | None":
     """Return the module and the name under which a class or function can be imported, or None."""
-    module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+    module = getattr(value, "__module__", None)
+    name = getattr(value, "__qualname__", None)
     if not isinstance(module, str) or not isinstance(name, str) or module in ("__main__", GIVEN):
         return None
     found: Any = sys.modules.get(module)
@@ -53,7 +56,9 @@ class Peer:
     make_extended: "Callable[..., Any]"  # returns plain data of a class of the other side
 
     def __init__(self, first: int) -> None:
-        self.received, self.asked, self.lock = bytearray(), 0, threading.RLock()
+        self.received = bytearray()
+        self.asked = 0
+        self.lock = threading.RLock()
         self.shared = SharedObjects(first)
         self.own: list[Any] = []
         self.stand_ins: dict[int, Any] = {}
@@ -132,13 +137,15 @@ class Peer:
         try:
             value = operation(self, *values)
         except BaseException as error:
-            value, reply["failed"] = error, True
+            value = error
+            reply["failed"] = True
         writer = Writer(self)
         try:
             reply["form"] = writer.write(value)
         except Exception as error:  # what the value itself raised, or no way to refer to it
             writer = Writer(self)
-            reply["form"], reply["failed"] = writer.write(RuntimeError(str(error)[:ERROR_CHARS])), True
+            reply["form"] = writer.write(RuntimeError(str(error)[:ERROR_CHARS]))
+            reply["failed"] = True
         changes = writer.write_changes()
         return {**reply, "changes": changes, "table": writer.table, "released": self.shared.release()}
 
@@ -160,7 +167,8 @@ class Peer:
                 raise Violation("a message that is too long")
             if b"\n" in part[:-1]:
                 raise Violation("two messages at once")
-        line, self.received = bytes(self.received), bytearray()
+        line = bytes(self.received)
+        self.received = bytearray()
         try:
             message = json.loads(line)
             if isinstance(message, dict):

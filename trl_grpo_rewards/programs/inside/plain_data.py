@@ -28,7 +28,9 @@ from typing import Any
 
 MAX_SMALL = 1 << 53  # larger integers are hexadecimal, which Python reads in linear time
 MAX_ARRAY = 10_000  # bytes of an array that both sides share: each message looks whether it has changed
-MAX_OBJECTS, MAX_ITEMS = 1_000, 20_000  # that are shared: beyond it, both sides stop sharing the oldest objects
+# What is shared at most: beyond it, both sides stop sharing the oldest objects.
+MAX_SHARED_OBJECTS = 1_000
+MAX_SHARED_ITEMS = 20_000
 
 
 class CannotCross(Exception):
@@ -119,14 +121,19 @@ def fill(kind: str, found: Any, items: "list[Any]") -> None:
         vars(found).update(
             (name, one) for name, one in attributes.items() if isinstance(name, str) and name[:2] != "__"
         )
-    elif kind in ("list", "bytearray", "numbers"):
-        found[:] = array.array(items[0], items[1:]) if kind == "numbers" else items
+    elif kind == "numbers":
+        found[:] = array.array(items[0], items[1:])
+    elif kind in ("list", "bytearray"):
+        found[:] = items
+    elif kind == "deque":
+        found.clear()
+        found.extend(items[1:])
     else:
         if kind == "defaultdict":
-            found.default_factory = FACTORIES.get(items[0]) if isinstance(items[0], str) else items[0]
-        items = items[kind in ("defaultdict", "deque") :]
+            factory, *items = items
+            found.default_factory = FACTORIES.get(factory) if isinstance(factory, str) else factory
         found.clear()
-        (found.extend if kind == "deque" else found.update)(items if kind in ("deque", "set") else pair_up(items))
+        found.update(items if kind == "set" else pair_up(items))
 
 
 def list_arguments(kind: Any, value: Any) -> "Sequence[Any]":
@@ -171,9 +178,9 @@ FIXED: "dict[str, Any]" = {
 # Kinds that keep the class of the program that derives from them: the data cross, and the class is asked for the rest.
 EXTENDED = {*"int float str bytes tuple namedtuple frozenset list dict set Counter OrderedDict".split()}
 
-KINDS = {kind: name for name, (kind, *_) in [*MUTABLE.items(), *FIXED.items()]}
+DATA_KINDS = {kind: name for name, (kind, *_) in [*MUTABLE.items(), *FIXED.items()]}
 # Everything that a value has which crosses as plain data.
-PLAIN_METHODS = {name for kind in (str, int, float, *filter(None, KINDS)) for name in dir(kind) if name[0] != "_"}
+PLAIN_METHODS = {name for kind in (str, int, float, *filter(None, DATA_KINDS)) for name in dir(kind) if name[0] != "_"}
 
 
 def is_plain_method(name: str, value: Any) -> bool:
@@ -194,7 +201,9 @@ def find_data_kind(value: Any) -> "str | None":
     if type(value).__module__ == "numpy" and hasattr(value, "tobytes") and not value.dtype.hasobject:
         is_shared = value.shape and value.nbytes <= MAX_ARRAY and value.flags.writeable
         return "array" if is_shared else "ndarray"
-    return KINDS.get(type(value)) or next((name for kind, name in KINDS.items() if isinstance(value, kind)), None)
+    return DATA_KINDS.get(type(value)) or next(
+        (name for kind, name in DATA_KINDS.items() if isinstance(value, kind)), None
+    )
 
 
 # References to an object that nobody has but what lists it.
@@ -205,14 +214,17 @@ class SharedObjects:
     """The shared objects of one side, whose own numbers are even or odd, as the first one is."""
 
     def __init__(self, first: int) -> None:
-        self.next, self.items, self.has_forgotten = first, 0, False
+        self.next = first
+        self.items = 0
+        self.has_forgotten = False
         self.entries: OrderedDict[int, list[Any]] = OrderedDict()
         self.numbers: dict[int, int] = {}
 
     def add(self, value: Any, kind: str, number: "int | None" = None, is_listed: bool = False) -> int:
         """Share an object, which may also have a number of its class. Its own is new, or what the other side has given it."""
         if number is None:
-            number, self.next = self.next, self.next + 2
+            number = self.next
+            self.next += 2
         if type(number) is not int or number in self.entries:
             raise Violation("a number that is taken")
         contents = [*MUTABLE[kind][1](value)]
@@ -228,7 +240,7 @@ class SharedObjects:
 
     def forget_oldest(self) -> None:
         """Stop sharing the oldest objects where there are many. Both sides call this before each request."""
-        while len(self.entries) > MAX_OBJECTS or self.items > MAX_ITEMS:
+        while len(self.entries) > MAX_SHARED_OBJECTS or self.items > MAX_SHARED_ITEMS:
             self.remove(next(iter(self.entries)))
             self.has_forgotten = True
 
@@ -259,7 +271,9 @@ class Writer:
     """Writes the values of one message of a [`dialogue.Peer`], which says how objects of its side cross."""
 
     def __init__(self, peer: Any) -> None:
-        self.refer, self.extend, self.shared = peer.refer, peer.extend, peer.shared
+        self.refer = peer.refer
+        self.extend = peer.extend
+        self.shared = peer.shared
         self.kept: list[Any] = []  # so that no other object gets the same id
         self.places: dict[int, int] = {}
         self.table: list[Any] = []
@@ -315,7 +329,8 @@ class Writer:
         found = "tuple" if extended and found == "namedtuple" else found  # its class is asked for the names
         kind, *contents = entry or [found, *(MUTABLE.get(str(found)) or FIXED[str(found)])[1](value)]
         if extended and kind not in MUTABLE:
-            kind, contents = "extended", [*extended, kind, *contents]
+            contents = [*extended, kind, *contents]
+            kind = "extended"
         described = [kind, [self.write_form(one) for one in contents]]
         if kind in MUTABLE:
             self.added.append(self.shared.add(value, kind, is_listed=bool(extended)))
@@ -326,7 +341,9 @@ class Writer:
 
 class DataReader:
     def __init__(self, table: "list[Any]", peer: Any) -> None:
-        self.table, self.resolve, self.shared = table, peer.resolve, peer.shared
+        self.table = table
+        self.resolve = peer.resolve
+        self.shared = peer.shared
         self.values: list[Any] = [self] * len(table)  # itself: not read yet
         makers = {**MAKERS, "record": lambda name, *items: peer.make_record(name)}
         fillers = []

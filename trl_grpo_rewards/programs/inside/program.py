@@ -11,17 +11,20 @@ from numbers import Real
 from typing import Any
 
 
-MAX_BITS = 13_000  # of an integer that is written in digits; Python reads no more than 4300 of these
+MAX_DECIMAL_BITS = 13_000  # of an integer that is written in digits; Python reads no more than 4300 of these
 
 
 class ListNode:
     def __init__(self, val: Any = 0, next: "ListNode | None" = None) -> None:
-        self.val, self.next = val, next
+        self.val = val
+        self.next = next
 
 
 class TreeNode:
     def __init__(self, val: Any = 0, left: "TreeNode | None" = None, right: "TreeNode | None" = None) -> None:
-        self.val, self.left, self.right = val, left, right
+        self.val = val
+        self.left = left
+        self.right = right
 
 
 def list_node(values: "list[Any]", kind: Any = ListNode) -> Any:
@@ -39,13 +42,15 @@ def tree_node(values: "list[Any]", kind: Any = TreeNode) -> Any:
     children = iter(nodes[1:])
     for parent in nodes:
         if parent is not None:
-            parent.left, parent.right = next(children, None), next(children, None)
+            parent.left = next(children, None)
+            parent.right = next(children, None)
     return nodes[0] if nodes else None
 
 
 def list_values(node: Any) -> "list[Any]":
     """Return the values of a linked list. A list that is a circle is cut where it begins again."""
-    values, seen = [], set()
+    values = []
+    seen = set()
     while node is not None and id(node) not in seen:
         seen.add(id(node))
         values.append(node.val)
@@ -55,7 +60,8 @@ def list_values(node: Any) -> "list[Any]":
 
 def tree_values(root: Any) -> "list[Any]":
     """Return the values of a tree in level order, without missing nodes at the end."""
-    values, level = [], [root]
+    values = []
+    level = [root]
     for node in level:
         values.append(node and node.val)
         level += [node.left, node.right] if node else []
@@ -90,12 +96,13 @@ def import_names(source: str) -> "dict[str, Any]":
 # What stubs take for granted, what contest sites import before a function, and what tests take for granted: names that
 # a program has no reason to define.
 PRELUDES = {kind: import_names(f"{own}\nfrom typing import *\n{USUAL}") for kind, own in IMPORTS.items()}
-PACKAGES = {"np": "numpy", "pd": "pandas"}  # packages by the names that everybody gives them
+PACKAGE_ALIASES = {"np": "numpy", "pd": "pandas"}  # packages by the names that everybody gives them
 
 
 def select_names(kind: str, code: types.CodeType) -> "dict[str, Any]":
     """Return what code uses of a prelude. To copy all of it would cost more than a small program."""
-    prelude, codes = PRELUDES[kind], [code]
+    prelude = PRELUDES[kind]
+    codes = [code]
     found: dict[str, Any] = {}
     for one in codes:  # grows
         found.update((name, prelude[name]) for name in one.co_names if name in prelude)
@@ -190,7 +197,7 @@ def convert(value: Any) -> Any:
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, int):
-        return int(value) if int.bit_length(value) <= MAX_BITS else {"int": int.__format__(value, "x")}
+        return int(value) if int.bit_length(value) <= MAX_DECIMAL_BITS else {"int": int.__format__(value, "x")}
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else {"float": float.__repr__(value)}
     if isinstance(value, (list, tuple)):

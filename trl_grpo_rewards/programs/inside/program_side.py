@@ -17,8 +17,8 @@ from typing import Any
 from .dialogue import GIVEN, STREAMS, Ended, Peer, find_error_name, find_origin
 from .plain_data import (
     ATTRIBUTED,
+    DATA_KINDS,
     EXTENDED,
-    KINDS,
     find_data_kind,
     flatten_pairs,
     is_plain_method,
@@ -53,7 +53,10 @@ class Theirs:
     """An object of the tests: a function that the program may call, or an iterator."""
 
     def __init__(self, peer: "ProgramSide", number: int, name: str = "") -> None:
-        self._peer, self._number, self.__name__, self.__qualname__ = peer, number, name, name
+        self._peer = peer
+        self._number = number
+        self.__name__ = name
+        self.__qualname__ = name
 
 
 class TheirFunction(Theirs):
@@ -130,7 +133,7 @@ class ProgramSide(Peer):
 
     def extend(self, value: Any) -> "list[Any] | None":
         kind = type(value)
-        is_extended = kind not in KINDS and kind.__module__ != "numpy" and find_data_kind(value) in EXTENDED
+        is_extended = kind not in DATA_KINDS and kind.__module__ != "numpy" and find_data_kind(value) in EXTENDED
         return [self.register(value), kind] if is_extended else None
 
     def refer_class(self, value: type) -> "list[Any]":
@@ -172,7 +175,7 @@ class ProgramSide(Peer):
     def call(self, target: Any, is_made: bool, count: int, *given: Any) -> Any:
         """Call an object. What a class makes stays here, also if it is a list or a number of a class of its own."""
         value = target(*given[:count], **pair_up(given[count:]))
-        is_data = isinstance(value, enum.Enum) or type(value) in KINDS or find_data_kind(value) == "namedtuple"
+        is_data = isinstance(value, enum.Enum) or type(value) in DATA_KINDS or find_data_kind(value) == "namedtuple"
         if is_made and not is_data and not find_origin(type(value)):
             self.register(value)
             self.made.add(id(value))

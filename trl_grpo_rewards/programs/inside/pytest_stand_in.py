@@ -21,7 +21,9 @@ class Raises(contextlib.AbstractContextManager):
     """What `pytest.raises` gives. It has the error as its value, once it has been raised."""
 
     def __init__(self, kinds: Any, match: "str | None" = None) -> None:
-        self.kinds, self.pattern, self.value = kinds, match, None
+        self.kinds = kinds
+        self.pattern = match
+        self.value = None
         self.type: Any = None
 
     def match(self, pattern: str) -> bool:
@@ -32,7 +34,8 @@ class Raises(contextlib.AbstractContextManager):
         assert kind is not None, f"{self.kinds} was not raised"
         if not issubclass(kind, self.kinds):
             return False
-        self.type, self.value = kind, error
+        self.type = kind
+        self.value = error
         return self.pattern is None or self.match(self.pattern)
 
 
@@ -52,7 +55,8 @@ class Approx:
     __array_ufunc__ = None  # arrays of numpy leave the comparison to this class
 
     def __init__(self, expected: Any, rel: Any = None, abs: Any = None, nan_ok: bool = False) -> None:
-        self.expected, self.options = expected, (rel, abs, nan_ok)
+        self.expected = expected
+        self.options = (rel, abs, nan_ok)
 
     def __eq__(self, found: Any) -> bool:
         expected = self.expected
@@ -60,7 +64,8 @@ class Approx:
             is_same = isinstance(found, dict) and found.keys() == expected.keys()
             return is_same and all(found[key] == Approx(one, *self.options) for key, one in expected.items())
         if hasattr(expected, "__array__") and hasattr(expected, "tolist"):
-            expected, found = expected.tolist(), found.tolist() if hasattr(found, "tolist") else found
+            expected = expected.tolist()
+            found = found.tolist() if hasattr(found, "tolist") else found
         if isinstance(expected, (list, tuple)):
             found = [*itertools.islice(found, len(expected) + 1)] if hasattr(found, "__len__") else []
             is_same = len(found) == len(expected)
@@ -90,7 +95,7 @@ def fail(reason: str = "", pytrace: bool = True) -> None:
     raise AssertionError(reason)
 
 
-def skip(reason: str = "", **options: Any) -> None:
+def skip_test(reason: str = "", **options: Any) -> None:
     raise unittest.SkipTest(reason)
 
 
@@ -153,7 +158,14 @@ Captured = namedtuple("Captured", "out err")
 def make_module() -> ModuleType:
     """Return the module that tests import as `pytest`."""
     module = ModuleType("pytest")
-    functions = {"raises": raises, "approx": Approx, "fail": fail, "skip": skip, "param": Param, "fixture": fixture}
+    functions = {
+        "raises": raises,
+        "approx": Approx,
+        "fail": fail,
+        "skip": skip_test,
+        "param": Param,
+        "fixture": fixture,
+    }
     vars(module).update(functions, mark=Mark(), main=lambda *args, **kwargs: 0, __getattr__=refuse)
     return module
 

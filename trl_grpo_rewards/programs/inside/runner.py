@@ -23,11 +23,11 @@ from typing import Any
 
 from . import pytest_stand_in
 from .dialogue import GIVEN, READ_END, WRITE_END
-from .program import PACKAGES, PRELUDES, lift_limits, reserve_output
+from .program import PACKAGE_ALIASES, PRELUDES, lift_limits, reserve_output
 from .tests_side import ProgramClass, ProgramFunction, StandIn, TestsSide
 
 
-SHOWN_CHARS = 200  # of a value in the description of a failure
+MOST_CHARS = 200  # of a value in the description of a failure
 LOOKING = {  # functions of the library that look into an object
     "dataclasses": "asdict astuple fields replace is_dataclass",
     "inspect": "getsource isabstract",
@@ -56,41 +56,56 @@ def run_tests(tests: "dict[str, Any]", goes_on: bool) -> None:
     sys.modules[GIVEN] = module
     vars(main).update({**found, "__builtins__": BUILTINS, **dict(find_libraries(tests["modules"]))})
     replace_modules(peer, text)
-    total, passed, failure, is_crashed = 0, 0, "", False
-    for test, is_counted in list_tests(tests, vars(main)):
-        if failure and not goes_on:
-            break
-        try:
-            result = test()
-            if inspect.iscoroutine(result):
-                asyncio.run(result)
-        except unittest.SkipTest:
-            pass
-        except BaseException as error:
-            is_of_program = peer.has_raised(error)
-            if type(error) not in peer.raised and (obstacle := explain_unjudged(error, text)):
-                peer.stop_unjudged(obstacle)
-            if is_of_program or type(error) is not SystemExit or error.code:
-                total += 1
-                if not failure:
-                    call = describe_call(*peer.last_call or [None])
-                    failure, is_crashed = f"{find_failing_line(error)}{describe_error(error)}{call}", is_of_program
-                continue
-        total, passed = total + is_counted, passed + is_counted
-    if failure and peer.shared.has_forgotten:
+    verdict = run_each(peer, list_tests(tests, vars(main)), text, goes_on)
+    if verdict["failure"] and peer.shared.has_forgotten:
         peer.stop_unjudged("they share more lists with it than are compared after each call. Remove such rows", True)
     if select.select([READ_END], [], [], 0)[0]:
         peer.stop(failure="the program ended, or sent a message that nobody asked for")
-    if not total or not (failure or peer.is_used):
+    if not verdict["total"] or not (verdict["failure"] or peer.is_used):
         peer.stop_unjudged("they use nothing of the program. Correct them, or remove such rows")
-    peer.stop(passed=passed, total=total, failure=failure, crashed=is_crashed)
+    peer.stop(**verdict)
+
+
+def run_each(peer: TestsSide, tests: "Iterator[Any]", text: str, goes_on: bool) -> "dict[str, Any]":
+    """Run tests, up to the first failure or all. Return how many there are and have passed, and the first failure."""
+    verdict: dict[str, Any] = {"passed": 0, "total": 0, "failure": "", "crashed": False}
+    for test, is_counted in tests:
+        if verdict["failure"] and not goes_on:
+            break
+        error = run_test(peer, test, text)
+        if error is None:
+            verdict["passed"] += is_counted
+            verdict["total"] += is_counted
+        elif peer.has_raised(error) or type(error) is not SystemExit or error.code:
+            verdict["total"] += 1
+            if not verdict["failure"]:
+                call = describe_call(*peer.last_call or [None])
+                verdict["failure"] = f"{find_failing_line(error)}{describe_error(error)}{call}"
+                verdict["crashed"] = peer.has_raised(error)
+        del error  # and what its frames have
+    return verdict
+
+
+def run_test(peer: TestsSide, test: Any, text: str) -> Any:
+    """Return the error that a test raises. All ends if it cannot be judged here."""
+    try:
+        result = test()
+        if inspect.iscoroutine(result):
+            asyncio.run(result)
+    except unittest.SkipTest:
+        pass
+    except BaseException as error:
+        if type(error) not in peer.raised and (obstacle := explain_unjudged(error, text)):
+            peer.stop_unjudged(obstacle)
+        return error
+    return None
 
 
 def find_libraries(modules: "dict[str, list[str]]") -> "Iterator[tuple[str, ModuleType]]":
     """Yield the modules of the library that tests use without an import, if these have what the tests use of them."""
     for name, attributes in modules.items():
         with contextlib.suppress(ImportError):
-            library = importlib.import_module(PACKAGES.get(name, name))
+            library = importlib.import_module(PACKAGE_ALIASES.get(name, name))
             if all(hasattr(library, one) for one in attributes):
                 yield name, library
 
@@ -99,7 +114,8 @@ def replace_modules(peer: TestsSide, text: str) -> None:
     """Give tests our pytest, no input and output, and functions that also happen in the process of the program."""
     sys.modules["pytest"] = pytest_stand_in.make_module()
     vars(unittest)["main"] = lambda *args, **kwargs: None
-    sys.stdin, sys.stdout = io.StringIO(), Sink()
+    sys.stdin = io.StringIO()
+    sys.stdout = Sink()
     for module, name in (("random", "seed"), ("numpy.random", "seed"), ("sys", "setrecursionlimit")):
         if module.partition(".")[0] in sys.modules and name in text:
             function = getattr(importlib.import_module(module), name)
@@ -144,21 +160,18 @@ def find_tests(
     """Yield the tests in a namespace, without the functions that the code has called itself."""
     own = [(name, one) for name, one in [*scope.items()] if getattr(one, "__module__", "") == "__main__"]
     for name, one in own:
-        if isinstance(one, FunctionType) and name not in called:
+        if isinstance(one, type):
+            yield from list_methods(name, one, scope)
+        elif isinstance(one, FunctionType) and name not in called:
             if name == "check" and entry_point:
                 yield functools.partial(lambda test: test(eval(entry_point, scope)), one)
             elif name.startswith("test"):
                 yield from list_calls(one, scope, [])
-        elif isinstance(one, type) and issubclass(one, unittest.TestCase):
-            yield from list_methods(one)
-        elif isinstance(one, type) and name.startswith("Test"):
-            yield from list_plain_methods(one, scope)
-    for name, one in [*scope.items()]:
-        if name.startswith("test") and isinstance(one, functools.partial):
-            yield one
+    items = [*scope.items()]
+    yield from (one for name, one in items if name.startswith("test") and isinstance(one, functools.partial))
 
 
-class Result(unittest.TestResult):
+class CaseResult(unittest.TestResult):
     """Keeps the first error itself instead of its text."""
 
     error: Any = None
@@ -168,15 +181,18 @@ class Result(unittest.TestResult):
         return ""
 
 
-def list_methods(kind: "type[unittest.TestCase]") -> "Iterator[Callable[[], Any]]":
-    """Yield the tests of a class of unittest. The class is set up before the first of them."""
+def list_methods(name: str, kind: Any, scope: "dict[str, Any]") -> "Iterator[Callable[[], Any]]":
+    """Yield the tests of a class. One of unittest is set up before the first of them."""
+    if not issubclass(kind, unittest.TestCase):
+        yield from list_plain_methods(kind, scope) if name.startswith("Test") else ()
+        return
     suite = [*unittest.defaultTestLoader.loadTestsFromTestCase(kind)]
     for case in suite:
 
         def run(case: Any = case) -> None:
             if case is suite[0]:
                 kind.setUpClass()
-            result = Result()
+            result = CaseResult()
             case.run(result)
             if case is suite[-1]:
                 kind.tearDownClass()
@@ -193,9 +209,9 @@ def list_plain_methods(kind: type, scope: "dict[str, Any]") -> "Iterator[Callabl
         if name.startswith("Test") and isinstance(method, type):
             yield from list_plain_methods(method, scope)
         elif name.startswith("test") and isinstance(method, (FunctionType, staticmethod)):
-            owner, is_static = kind(), isinstance(method, staticmethod)
-            function = getattr(owner, name) if is_static else method
-            for call in list_calls(function, {**scope, **known}, [] if is_static else [owner]):
+            owner = kind()
+            function = getattr(method, "__func__", method)
+            for call in list_calls(function, {**scope, **known}, [owner] if function is method else []):
                 yield functools.partial(run_with_setup, owner, function, call)
 
 
@@ -262,16 +278,16 @@ def show(value: Any) -> str:
     except Exception:
         text = f"<{type(value).__name__}>"
     lift_limits(0)
-    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}..."
+    return text if len(text) <= MOST_CHARS else f"{text[:MOST_CHARS]}..."
 
 
 def describe_error(error: BaseException) -> str:
-    return "".join(traceback.format_exception_only(type(error), error)).strip().splitlines()[-1][:SHOWN_CHARS]
+    return "".join(traceback.format_exception_only(type(error), error)).strip().splitlines()[-1][:MOST_CHARS]
 
 
 def find_failing_line(error: BaseException) -> str:
     lines = [one for one in traceback.extract_tb(error.__traceback__) if one.filename.startswith("tests")]
-    return f"{(lines[-1].line or '').strip()[:SHOWN_CHARS]!r}: " if lines else ""
+    return f"{(lines[-1].line or '').strip()[:MOST_CHARS]!r}: " if lines else ""
 
 
 def describe_call(target: Any, args: Any = (), kwargs: Any = None, end: str = "", outcome: Any = None) -> str:
@@ -281,12 +297,13 @@ def describe_call(target: Any, args: Any = (), kwargs: Any = None, end: str = ""
     shown = [*map(show, args), *(f"{name}={show(one)}" for name, one in kwargs.items())]
     name = target.__name__ if isinstance(target, (type, ProgramFunction)) else type(target).__name__
     result = describe_error(outcome) if end == "raised" else show(outcome) if end == "returned" else ""
-    return f"; the last call, {name}({', '.join(shown)[:SHOWN_CHARS]}), {end} {result}".rstrip()
+    return f"; the last call, {name}({', '.join(shown)[:MOST_CHARS]}), {end} {result}".rstrip()
 
 
 def run_side_by_side(tests: str, program: str) -> None:
     """Run two sources that talk, for a server that cannot. The program could reach the process of the tests."""
-    to_tests, to_program = os.pipe(), os.pipe()
+    to_tests = os.pipe()
+    to_program = os.pipe()
     second = start_source(program, to_program[0], to_tests[1], is_quiet=True)
     first = start_source(tests, to_tests[0], to_program[1], is_quiet=False)
     for end in to_tests + to_program:

@@ -6,6 +6,7 @@ import builtins
 import contextlib
 import functools
 import io
+import itertools
 import json
 import operator
 import os
@@ -37,19 +38,28 @@ from .program_side import BINARY, OTHERS
 
 # Attributes with underscores that a program is asked for. Python looks for others where an object just passes.
 SHOWN_ATTRIBUTES = {
-    *"__name__ __qualname__ __doc__ __module__ __annotations__ __dict__ __match_args__ __notes__".split()
+    *"__name__ __qualname__ __doc__ __module__ __annotations__ __dict__ __match_args__ __notes__ __code__ "
+    "__defaults__ __kwdefaults__ __func__ __self__ __dataclass_fields__ __slots__".split()
 }
-SHOWN_ATTRIBUTES |= {*"__code__ __defaults__ __kwdefaults__ __func__ __self__ __dataclass_fields__ __slots__".split()}
-FIRST_PIECES, PIECE = 16, 64  # items of an iterator that are asked for one by one, and at once after that
+FIRST_PIECES = 16  # number of items of an iterator that are asked for one by one
+PIECE = 64  # number of items that are asked for at once after that
 ARITHMETIC = {*BINARY} - {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__contains__"}
 UNARY = ("__neg__", "__pos__", "__abs__", "__invert__")
 ENDING = {"__exit__", "__aexit__"}
-OPENING = {"__enter__", "__iter__"}  # they usually return the object itself; tests call them by a statement
+SELF_RETURNING = {"__enter__", "__iter__"}  # they usually return the object itself; tests call them by a statement
 READING = {"__len__", "__iter__", "__next__", "__getitem__"}  # special methods that do not change an object
 # Functions of the tests that the program may call. Other objects with `__call__` may have more than that.
-FUNCTIONS: "tuple[Any, ...]" = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial)
-FUNCTIONS += (types.MethodDescriptorType, types.MethodWrapperType)
-FUNCTIONS += (operator.itemgetter, operator.attrgetter, operator.methodcaller)
+CALLABLES = (
+    types.FunctionType,
+    types.MethodType,
+    types.BuiltinFunctionType,
+    types.MethodDescriptorType,
+    types.MethodWrapperType,
+    functools.partial,
+    operator.itemgetter,
+    operator.attrgetter,
+    operator.methodcaller,
+)
 # Errors by which tests of unittest are skipped or stopped.
 SKIPS = tuple(one for one in vars(unittest.case).values() if isinstance(one, type) and issubclass(one, Exception))
 
@@ -67,7 +77,8 @@ REFERENCES = {"class", "object", "failure", "function", "module", "extended"}  #
 class ProgramExit(SystemExit):
     """Raised where the program called `sys.exit`. It does not end the tests as their own `sys.exit(0)` does."""
 
-    __module__, __qualname__ = "builtins", "SystemExit"
+    __module__ = "builtins"
+    __qualname__ = "SystemExit"
 
 
 class Asking:
@@ -149,38 +160,45 @@ def make_special(name: str) -> Any:
     """Return a special method that asks the program, but tells it no value of the tests unless they made the object."""
 
     def special(self: Any, *args: Any) -> Any:
-        is_made = self._is_made
         if name in BINARY and not is_told(self, name, args):
             if name == "__contains__":
                 raise TypeError("an object of the program cannot judge whether it contains a value")
             return NotImplemented
-        if name == "__format__" and not is_made:
+        if name == "__format__" and not self._is_made:
             return object.__format__(self, *args)
-        if name in ENDING:
-            # no program takes back what a test has found, what it raised itself, or what its values cause
-            is_answer = self._peer.has_raised(args[1])
-            is_kept = is_answer or not is_raised_by_tests(args[1])
-            hiding = contextlib.suppress(*[BaseException] * (is_kept and not is_answer and args[1] is not None))
-            result = False
-            with hiding:  # an error that would take the place of what a test has found
-                result = self._peer.request("special", name, self, *args[:2], None)  # a traceback cannot cross
-            return end_later(result, is_kept, hiding) if name == "__aexit__" else result and not is_kept
-        try:
-            result = self._peer.request("special", name, self, *args)
-        except IndexError:
-            if not is_made and name == "__getitem__" and isinstance(args[0], int) and args[0] >= 0:
-                check_length(self, given=args[0])
-            raise
-        if name == "__len__" and not is_made:
-            check_length(self, told=result)
-        if name == "__iter__" and not is_made and has_method(type(self), "__len__"):
-            return count_items(self, result)
-        if is_made and (type(result) is type(self) if name in ARITHMETIC else name in OPENING and result is self):
-            object.__setattr__(result, "_is_made", True)  # as in `Vector(1, 2) * 2 + 1` and `with Stack() as stack`
-        return result
+        return ask_exit(self, name, *args[:2]) if name in ENDING else ask_special(self, name, args)
 
     special.__name__ = name
     return special
+
+
+def ask_exit(found: Any, name: str, *error: Any) -> Any:
+    """Ask an `__exit__`. No program takes back what a test has found, what it raised itself, or what its values cause."""
+    is_answer = found._peer.has_raised(error[1])
+    is_kept = is_answer or not is_raised_by_tests(error[1])
+    hiding = contextlib.suppress(*[BaseException] * (is_kept and not is_answer and error[1] is not None))
+    result = False
+    with hiding:  # an error that would take the place of what a test has found
+        result = found._peer.request("special", name, found, *error, None)  # a traceback cannot cross
+    return end_later(result, is_kept, hiding) if name == "__aexit__" else result and not is_kept
+
+
+def ask_special(found: Any, name: str, args: Any) -> Any:
+    """Ask the program for the result of a special method, and check the lengths and items that an object tells."""
+    is_made = found._is_made
+    try:
+        result = found._peer.request("special", name, found, *args)
+    except IndexError:
+        if not is_made and name == "__getitem__" and isinstance(args[0], int) and args[0] >= 0:
+            check_length(found, given=args[0])
+        raise
+    if name == "__len__" and not is_made:
+        check_length(found, told=result)
+    if name == "__iter__" and not is_made and has_method(type(found), "__len__"):
+        return count_items(found, result)
+    if is_made and (type(result) is type(found) if name in ARITHMETIC else name in SELF_RETURNING and result is found):
+        object.__setattr__(result, "_is_made", True)  # as in `Vector(1, 2) * 2 + 1` and `with Stack() as stack`
+    return result
 
 
 def is_told(found: Any, name: str, args: Any) -> bool:
@@ -189,9 +207,10 @@ def is_told(found: Any, name: str, args: Any) -> bool:
     return found._is_made or is_start or all(isinstance(one, StandIn) for one in args)
 
 
-def make_mixed(name: str, base: type) -> Any:
+def mix_operator(name: str, base: type) -> Any:
     """Return an operator of data of a class of the program: its own for its own objects, and that of plain data for others."""
-    special, plain = SPECIALS[name], getattr(base, name, None)
+    special = SPECIALS[name]
+    plain = getattr(base, name, None)
 
     def mixed(self: Any, *args: Any) -> Any:
         return special(self, *args) if plain is None or is_told(self, name, args) else plain(self, *args)
@@ -284,11 +303,16 @@ class TestsSide(Peer):
 
     def __init__(self, verdict: int, tests: "dict[str, Any]", are_sent: bool) -> None:
         super().__init__(0)
-        self.verdict, self.tests, self.are_sent = verdict, tests, are_sent  # whether they send to generators
+        self.verdict = verdict
+        self.tests = tests
+        self.are_sent = are_sent  # whether they send to generators
         self.last_call: Any = None
         self.calls = 0  # that may change something of the program
         self.raised: set[type] = set()  # classes of the errors of the program
-        self.named, self.makers, self.trusted = set[int](), set[int](), set[int]()  # see `name`, by their numbers
+        # By their numbers, see `name`
+        self.named = set[int]()
+        self.makers = set[int]()
+        self.trusted = set[int]()
         self.names: dict[int, set[str]] = {}  # of classes, by which the tests have them
         self.module: Any = None
         self.extended: dict[tuple[type, type], type] = {}  # see `extend_class`
@@ -329,9 +353,10 @@ class TestsSide(Peer):
             forms = [*forms, *(form for _, contents in message["changes"] for form in contents)]
             for kind, items, *_ in table:  # what an object is an object of is not handed over
                 forms += [] if kind == "class" else items[2:] if kind in ("object", "failure", "extended") else items
-            for kind, items, *_ in (table[form[0]] for form in forms if isinstance(form, list)):
-                for numbers in (self.named, self.makers, self.trusted) if kind in REFERENCES else ():
-                    numbers.discard(items[0])
+            entries = [table[form[0]] for form in forms if isinstance(form, list)]
+            for number in [items[0] for kind, items, *_ in entries if kind in REFERENCES]:
+                for numbers in (self.named, self.makers, self.trusted):
+                    numbers.discard(number)
         return values
 
     def load(self, names: "list[str]") -> "tuple[Any, dict[str, Any]]":
@@ -343,7 +368,8 @@ class TestsSide(Peer):
         for name in found:
             if type(name) is not str or name not in names:
                 self.stop(failure="the program sent a name that the tests did not ask for")
-        self.module, self.found = module, found
+        self.module = module
+        self.found = found
         for name, one in [("", module), *found.items()]:
             self.name(None, name, one)
         self.has_values = any(not isinstance(one, (StandIn, ProgramClass)) for one in found.values())
@@ -397,7 +423,8 @@ class TestsSide(Peer):
     def receive(self) -> "dict[str, Any]":
         message = super().receive()
         for name in STREAMS:
-            printed, stream = message.pop(name, None), getattr(sys, name)
+            printed = message.pop(name, None)
+            stream = getattr(sys, name)
             if isinstance(printed, str) and (name == "stdout" or isinstance(stream, io.StringIO)):  # which tests read
                 stream.write(printed)
         return message
@@ -411,7 +438,7 @@ class TestsSide(Peer):
 
     def refer(self, value: Any, is_plain: bool) -> "list[Any] | None":
         kind = type(value)
-        if isinstance(kind, ProgramClass) or kind is ProgramClass or isinstance(value, StandIn):
+        if issubclass(kind, Asking):
             return ["yours", value._number]
         if is_plain or kind.__module__ in (__name__, pytest_stand_in.__name__):
             return None
@@ -420,16 +447,16 @@ class TestsSide(Peer):
         if callable(value) and (origin := find_origin(value)):
             return ["import", *origin]
         if isinstance(value, (types.GeneratorType, types.CoroutineType)):
-            for number, made in self.stand_ins.items():
-                if made is value:
-                    return ["yours", number]
+            known = [number for number, made in self.stand_ins.items() if made is value]
+            if known:
+                return ["yours", known[0]]
         is_own = (
             kind in ATTRIBUTED or kind.__module__ in ("__main__", program.__name__) and not hasattr(kind, "__next__")
         )
         if is_own and hasattr(value, "__dict__") and not has_methods(kind):
             self.records[kind.__name__] = kind
             return ["record", *list_record(value)]
-        if isinstance(value, FUNCTIONS):
+        if isinstance(value, CALLABLES):
             return ["function", self.register(value), getattr(value, "__name__", "")]
         is_iterator = hasattr(value, "__next__") and not hasattr(value, "write")  # a stream has more than lines
         return ["iterator", self.register(value)] if is_iterator else None
@@ -495,7 +522,7 @@ class TestsSide(Peer):
     def extend_class(self, kind: Any, base: type) -> type:
         """Return a class of plain data whose objects have what a class of the program has, but no other value."""
         if (kind, base) not in self.extended:
-            own = {name: make_mixed(name, base) for name in (*ARITHMETIC, *UNARY) if has_method(kind, name)}
+            own = {name: mix_operator(name, base) for name in (*ARITHMETIC, *UNARY) if has_method(kind, name)}
             own.update((name, SPECIALS[name]) for name in ("__repr__", "__str__"))
             fixed = {
                 "_peer": self,
@@ -514,23 +541,29 @@ class TestsSide(Peer):
 
     def iterate(self, original: StandIn) -> "Generator[Any, Any, Any]":
         """Yield the items of an iterator of the program, which gets what the tests send to it or throw into it."""
-        taken, how, given = 0, "", None
-        while True:
-            size = 1 if taken < FIRST_PIECES or self.are_sent else PIECE
+        how = ""
+        given = None
+        sizes = itertools.repeat(1 if self.are_sent else PIECE)
+        for size in itertools.chain([1] * FIRST_PIECES, sizes):
             error, *items = self.request("take", original, size, how, given)
-            how, given = "", None
+            how = ""
+            given = None
             try:
                 for item in items:
                     given = yield item
                     how = "" if given is None else "send"
+            except GeneratorExit:
+                how = "close"
+                given = None
             except BaseException as thrown:
-                how, given = ("close", None) if isinstance(thrown, GeneratorExit) else ("throw", thrown)
-            taken += len(items)
+                how = "throw"
+                given = thrown
             if isinstance(error, StopIteration):
                 return error.value
             if error is not None:
                 self.mark(error)
                 raise error
+        return None
 
     async def await_value(self, awaitable: StandIn) -> Any:
         while not (values := self.request("wait", awaitable)):
