@@ -15,7 +15,7 @@ LAYERS = [
     {"mathematics.grammar"},  # the table of all kinds
     {"algebra"},  # the modules at the top of the package
     {"verify", "judging", "tools", "records", "constraints"},
-    {"sandbox"},
+    {"sandbox", "diagnosis"},
     {"programs"},
     {"rewards", "report", "checks", "training", "demo"},
     {"cli"},

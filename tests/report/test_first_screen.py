@@ -7,8 +7,8 @@ import random
 import pytest
 
 from helpers.made_runs import record, story, summed, written
+from trl_grpo_rewards.diagnosis.symptoms import Anomaly
 from trl_grpo_rewards.records.runs import LogWriter, write_run
-from trl_grpo_rewards.records.symptoms import Anomaly
 from trl_grpo_rewards.report.excerpts import Examples, find_typical
 from trl_grpo_rewards.report.pages import write_page
 from trl_grpo_rewards.report.summaries import find_anomalies, find_ends, measure_margin, name_worst, write_verdict

@@ -11,8 +11,8 @@ from trl import GRPOConfig, GRPOTrainer
 from helpers.made_logs import SITUATIONS, simulate
 from helpers.runs import small_config
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, StopOnWarning, demo, reward
+from trl_grpo_rewards.diagnosis.symptoms import DEAD_GROUP_REMEDIES, FEW
 from trl_grpo_rewards.records.dead_groups import Rule
-from trl_grpo_rewards.records.symptoms import FEW, REMEDIES
 from trl_grpo_rewards.training.alarms import HOPELESS, Alarm
 from trl_grpo_rewards.training.groups import build_groups
 
@@ -53,7 +53,7 @@ def test_an_alarm_says_what_to_look_at(caplog, kind):
     observe([kind] * FEW)
     (said,) = (record.getMessage() for record in caplog.records)
     assert f"No group was live in steps 1–{FEW}, so nothing was learned: 20 of 20 groups were {kind!r}." in said
-    assert REMEDIES[kind].format(outcome="never") in said and said.endswith("report runs/mine.")
+    assert DEAD_GROUP_REMEDIES[kind].format(outcome="never") in said and said.endswith("report runs/mine.")
 
 
 def test_it_is_said_once(caplog):

@@ -10,8 +10,8 @@ from helpers.models import load_layer
 from helpers.ranks import on_two_ranks, trainer_of
 from helpers.reward_functions import half_dead
 from trl_grpo_rewards import FilteredGRPOTrainer
-from trl_grpo_rewards.records.signs import Signs
-from trl_grpo_rewards.records.symptoms import judge
+from trl_grpo_rewards.diagnosis.signs import Signs
+from trl_grpo_rewards.diagnosis.symptoms import diagnose
 
 
 TRAINERS = GRPOTrainer, FilteredGRPOTrainer
@@ -96,10 +96,10 @@ def test_no_collapse_is_read_out_of_dead_steps(config, problems):
     assert [entry["entropy"] is None for entry in log] == [False] * 12 + [True] * 28
     older = [{**entry, "entropy": entry["entropy"] or 0.0} for entry in log]
     for entries in (log, older):
-        found = judge(Signs(entries, outcome="dies"))
+        found = diagnose(Signs(entries, outcome="dies"))
         assert found["dead"] and not found["entropy"] and not found["not_finite"]
     collapsed = [{**entry, "entropy": 3.0 if place < 12 else 1e-3} for place, entry in enumerate(log)]
-    assert judge(Signs(collapsed, outcome="dies"))["entropy"]
+    assert diagnose(Signs(collapsed, outcome="dies"))["entropy"]
 
 
 # Most rows are cut off and masked, so that a micro-batch has fewer tokens that count than rows

@@ -9,8 +9,8 @@ from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTok
 from trl import GRPOConfig
 
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, gate, length, reward, tags
-from trl_grpo_rewards.records.signs import Signs
-from trl_grpo_rewards.records.symptoms import judge
+from trl_grpo_rewards.diagnosis.signs import Signs
+from trl_grpo_rewards.diagnosis.symptoms import diagnose
 from trl_grpo_rewards.texts import completion_text
 
 
@@ -221,5 +221,5 @@ def test_the_bundled_task_is_learned(config, problems):
     assert accuracy[0] < 0.45 and sum(accuracy[-4:]) / 4 > 0.65
     kept, computed = logged(trainer, "groups/rows_kept"), logged(trainer, "groups/rows_computed")
     assert kept == computed and kept[-1] < 60 < kept[0]
-    warnings = judge(Signs(trainer.state.log_history, outcome="accuracy"))
+    warnings = diagnose(Signs(trainer.state.log_history, outcome="accuracy"))
     assert len(warnings) > 12 and not [name for name, found in warnings.items() if found and name != "slower"]

@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ..diagnosis.series import MIN_POINTS
+from ..diagnosis.signs import Signs
+from ..diagnosis.symptoms import MIN_STEPS, SYMPTOMS, Anomaly, diagnose
 from ..records.files import read_records
 from ..records.runs import (
     find_output_dir,
@@ -16,8 +19,6 @@ from ..records.runs import (
     read_state,
     read_steps,
 )
-from ..records.signs import MIN_POINTS, Signs
-from ..records.symptoms import MIN_STEPS, RULES, Anomaly, judge
 from .excerpts import Examples, Excerpts
 from .trends import (
     GROUP_OUTCOMES,
@@ -154,8 +155,8 @@ def find_anomalies(run: RunStatistics, log: Sequence[dict[str, Any]] = ()) -> tu
     """Return the warnings about a run, and what is true of it by the rules that have none. A run may have no groups."""
     groups = describe_points(run) if run.is_whole else []
     signs = Signs(log, groups, outcome=run.outcome, weights=run.weights)
-    told = judge(signs)
-    silent = [rule for rule in RULES if told.get(rule.name) == [] and not any(map(told.get, rule.unless))]
+    told = diagnose(signs)
+    silent = [rule for rule in SYMPTOMS if told.get(rule.name) == [] and not any(map(told.get, rule.unless))]
     passed = [rule.holds.format(outcome=signs.outcome) for rule in silent]
     return [one for found in told.values() for one in found], passed
 

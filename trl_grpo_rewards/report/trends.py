@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..diagnosis.series import list_evaluations
 from ..records.dead_groups import DEFAULT_TOLERANCE, GroupKind, find_kind_alone, sum_covariances
 from ..records.fields import is_number
 from ..records.runs import list_means
-from ..records.signs import list_evaluations
 from ..texts import prompt_text
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from transformers import TrainerCallback, TrainerControl, TrainerState
 
+from ..diagnosis.signs import Signs
+from ..diagnosis.symptoms import FACTS, diagnose
 from ..records.dead_groups import Rule, count_lessons
-from ..records.signs import Signs
-from ..records.symptoms import FACTS, judge
 from .config import FilteredGRPOConfig
 from .groups import ScoredGroups
 
@@ -47,7 +47,7 @@ class Alarm(TrainerCallback):
     def judge(self, log: list[dict[str, Any]]) -> None:
         since = self.groups[0]["first"] - 1 if self.groups else 0  # a resumed run is judged by its own steps
         signs = Signs(log[-MAX_STEPS:], list(self.groups), since=since, outcome=self.outcome, weights=self.weights)
-        for name, found in judge(signs, FACTS).items() if self.args.process_index == 0 else ():
+        for name, found in diagnose(signs, FACTS).items() if self.args.process_index == 0 else ():
             if found and name not in self.told:
                 self.told.add(name)
                 remedy = f"To read the groups, run trl-grpo-rewards report {self.args.output_dir}."
@@ -90,7 +90,7 @@ class StopOnWarning(TrainerCallback):
 
     def on_log(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         signs = Signs(state.log_history, outcome=self.outcome, patience=self.patience, since=self.start)
-        found = [one for told in judge(signs, HOPELESS).values() for one in told]
+        found = [one for told in diagnose(signs, HOPELESS).values() for one in told]
         if not found or control.should_training_stop:
             return
         control.should_save = control.should_training_stop = True  # every rank has the same metrics

@@ -11,13 +11,14 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from .dead_groups import GroupKind
-from .signs import MIN_POINTS, Signs, Trend
+from ..records.dead_groups import GroupKind
+from .series import MIN_POINTS, Trend
+from .signs import Signs
 
 
 FEW, MIN_STEPS, LONG = 5, 20, 50  # steps for facts, for trends, and without any change for too long
 MIN_GROUPS = 4 * FEW  # not all dead by chance: if half are, 5 in a row are in one of 32 cases
-Facts: TypeAlias = list[dict[str, Any]] | None  # values for the sentence of each warning; None without the metric
+Findings: TypeAlias = list[dict[str, Any]] | None  # values for the sentence of each warning; None without the metric
 
 
 class Anomaly(NamedTuple):
@@ -27,7 +28,7 @@ class Anomaly(NamedTuple):
     details: str
 
 
-class Rule(NamedTuple):
+class Symptom(NamedTuple):
     """A rule of `symptoms.toml`, which says what its fields are."""
 
     name: str
@@ -39,17 +40,17 @@ class Rule(NamedTuple):
     unless: Sequence[str] = ()
 
 
-TEXTS = tomllib.loads(Path(__file__).with_name("symptoms.toml").read_text(encoding="utf-8"))
-REMEDIES: dict[GroupKind, str] = TEXTS["remedies"]
-RULES = [Rule(name, **row) for name, row in TEXTS["rules"].items()]
-FACTS = [rule.name for rule in RULES if rule.least == FEW]
+SYMPTOMS_FILE = tomllib.loads(Path(__file__).with_name("symptoms.toml").read_text(encoding="utf-8"))
+DEAD_GROUP_REMEDIES: dict[GroupKind, str] = SYMPTOMS_FILE["remedies"]
+SYMPTOMS = [Symptom(name, **row) for name, row in SYMPTOMS_FILE["rules"].items()]
+FACTS = [rule.name for rule in SYMPTOMS if rule.least == FEW]
 
 
-def judge(signs: Signs, names: Iterable[str] = ()) -> dict[str, list[Anomaly]]:
-    """Return the warnings of each rule that can judge this run, by the name of the rule. By default, all rules do."""
+def diagnose(signs: Signs, names: Iterable[str] = ()) -> dict[str, list[Anomaly]]:
+    """Return the warnings of each rule that can diagnose this run, by the name of the rule. By default, all rules do."""
     told: dict[str, list[Anomaly]] = {}
     about: dict[str, set[str]] = {}
-    for rule in RULES:
+    for rule in SYMPTOMS:
         is_ready = signs.span[1] - signs.span[0] + 1 >= rule.least and (not names or rule.name in names)
         if is_ready and (facts := FINDERS[rule.name](signs)) is not None:
             known = {subject for other in rule.unless for subject in about.get(other, ())}
@@ -61,7 +62,7 @@ def judge(signs: Signs, names: Iterable[str] = ()) -> dict[str, list[Anomaly]]:
     return told
 
 
-def find_unpaid(signs: Signs) -> Facts:
+def find_unpaid(signs: Signs) -> Findings:
     """The outcome reward paid nothing from the beginning, and other rewards make completions differ."""
     constant = {name: signs.constant(name) for name in signs.terms if signs.weight(name) and signs.mean(name)}
     others = [name for name, series in constant.items() if np.isnan(series.values).any()]
@@ -75,15 +76,21 @@ def find_unpaid(signs: Signs) -> Facts:
         return None
     count = sum(entry["completions"] for entry in signs.groups)
     told = f"all {count:,} completions" if count else "every completion"
-    values = {"unpaid": join(unpaid), "others": join(others), "about": unpaid, "score": score + 0.0, "count": told}
+    values = {
+        "unpaid": join_names(unpaid),
+        "others": join_names(others),
+        "about": unpaid,
+        "score": score + 0.0,
+        "count": told,
+    }
     return [values | {"steps": constant[signs.outcome].span}]
 
 
-def join(names: Sequence[str]) -> str:
+def join_names(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
-def find_cut_off(signs: Signs) -> Facts:
+def find_cut_off(signs: Signs) -> Findings:
     """Nearly all completions of the last steps were cut off."""
     names = "completions/clipped_ratio", "completions/max_length"
     latest, longest = (signs.series(name).since(signs.span[1] - FEW) for name in names)
@@ -93,7 +100,7 @@ def find_cut_off(signs: Signs) -> Facts:
     return [{"share": latest.mean, "limit": limit, "steps": latest.span}] if latest.mean >= 0.95 else []
 
 
-def find_dead_stretch(signs: Signs) -> Facts:
+def find_dead_stretch(signs: Signs) -> Findings:
     """No group of the last steps taught anything, and the run has not simply learned to solve them all."""
     (first, last), about, lessons = signs.span, signs.terms, Counter[GroupKind]()
     lively = [one["step"] for one in signs.groups if one["lessons"]["live"]]
@@ -113,7 +120,7 @@ def find_dead_stretch(signs: Signs) -> Facts:
     if live >= first and kind == "solved":
         return []
     told = f"{f'{count} of {lessons.total()} groups' if lessons else 'all'} were {kind!r}"
-    remedy = REMEDIES[kind].format(outcome=signs.outcome)
+    remedy = DEAD_GROUP_REMEDIES[kind].format(outcome=signs.outcome)
     if kind == "flat" and not lessons:  # a log does not say whether some are solved and the others are failed
         told = f"all completions of a prompt earned the same, {means.mean:.2g} on average by {signs.outcome}"
         remedy = "Use prompts that are solved now and then, or make the rewards finer."
@@ -124,7 +131,7 @@ def find_dead_stretch(signs: Signs) -> Facts:
     return [{"about": about, "lesson": lesson, "told": told, "remedy": remedy}]
 
 
-def find_not_finite(signs: Signs) -> Facts:
+def find_not_finite(signs: Signs) -> Findings:
     """Values are NaN or infinite. Gradients overflow in float16 without harm, at first and now and then."""
     found = []
     for name in ("loss", "grad_norm", "kl", "entropy"):
@@ -137,7 +144,7 @@ def find_not_finite(signs: Signs) -> Facts:
     return found if signs.log else None
 
 
-def find_unscored(signs: Signs) -> Facts:
+def find_unscored(signs: Signs) -> Findings:
     """A reward stopped giving scores, or never gave any. A reward may be of a few rows only, with None for the others."""
     found, first, scored = [], signs.span[0], {name: signs.mean(name) for name in signs.terms}
     for name, means in scored.items():
@@ -151,7 +158,7 @@ def find_unscored(signs: Signs) -> Facts:
     return found if signs.terms else None
 
 
-def find_lost_gradient(signs: Signs) -> Facts:
+def find_lost_gradient(signs: Signs) -> Findings:
     """The gradient of the last steps is 0, and not because all groups of these steps are dead."""
     norms, shares = signs.series("grad_norm"), dict(zip(signs.dead.lasts, signs.dead.values, strict=True))
     known = [(step, norm) for step, norm in zip(norms.lasts.tolist(), norms.values, strict=True) if step in shares]
@@ -164,7 +171,7 @@ def find_lost_gradient(signs: Signs) -> Facts:
     return [{"since": lost[-1], "last": lost[0], "live": 1 - fmean(dead)}]
 
 
-def find_held_out_fall(signs: Signs) -> Facts:
+def find_held_out_fall(signs: Signs) -> Findings:
     """The score on held-out problems has fallen since its best, and the reward in training has risen."""
     rewards, sets = signs.series("reward"), {name: one for name, one in signs.held_out().items() if len(one) > 4}
     if rewards.trend is None or not sets:
@@ -178,7 +185,7 @@ def find_held_out_fall(signs: Signs) -> Facts:
     return found
 
 
-def find_form(signs: Signs) -> Facts:
+def find_form_gain(signs: Signs) -> Findings:
     """Another reward rises while the outcome falls, or stays low for long after the other one has made half of its way."""
     outcome, others, found = signs.mean(signs.outcome), [one for one in signs.terms if one != signs.outcome], []
     trend, fall, since = outcome.trend, outcome.find_fall(), 0
@@ -200,7 +207,7 @@ def find_form(signs: Signs) -> Facts:
     return found
 
 
-def find_mostly_dead(signs: Signs) -> Facts:
+def find_mostly_dead(signs: Signs) -> Findings:
     """Most groups are dead at the end, and not because the run has learned to solve them."""
     shares, solved, outcome = signs.dead, signs.series("groups/solved"), signs.mean(signs.outcome)
     count, total = len(shares), signs.count_groups(signs.span[0] - 1)
@@ -212,11 +219,13 @@ def find_mostly_dead(signs: Signs) -> Facts:
     lost = end.mean - solved.cut(-part).mean if is_known else end.mean * (not outcome.is_learned())
     if end.mean - 0.7 / math.sqrt(signs.count_groups(end.first - 1)) < 0.75 or not (lost >= 0.75 or is_easy):
         return []
-    remedy = REMEDIES["solved" if outcome.cut(-part).mean >= 0.5 else "failed"].format(outcome=signs.outcome)
+    remedy = DEAD_GROUP_REMEDIES["solved" if outcome.cut(-part).mean >= 0.5 else "failed"].format(
+        outcome=signs.outcome
+    )
     return [{"steps": end.span, "cost": f"{min(math.floor(10 * end.mean), 9)} of 10", "remedy": remedy}]
 
 
-def find_gradient_spikes(signs: Signs) -> Facts:
+def find_gradient_spikes(signs: Signs) -> Findings:
     """Some gradients are far larger than nearly all others. Steps without a live group have no gradient."""
     series = signs.series("grad_norm")
     norms = series.values[series.values > 0]
@@ -230,7 +239,7 @@ def find_gradient_spikes(signs: Signs) -> Facts:
     return [values] if len(spikes) > 2 else []
 
 
-def find_length_growth(signs: Signs) -> Facts:
+def find_length_growth(signs: Signs) -> Findings:
     """Completions grow, and a held-out score, or else the outcome in training, falls, or none of them rises."""
     lengths, trained = signs.series("completions/mean_length").trend, signs.mean(signs.outcome)
     sets = {f"the held-out score{name and f' of {name}'}": one for name, one in signs.held_out().items() if one.trend}
@@ -250,7 +259,7 @@ def find_length_growth(signs: Signs) -> Facts:
     return [{"verb": verb, "what": what, "best": best, "worst": worst, **lengths._asdict()}]
 
 
-def find_fall(signs: Signs) -> Facts:
+def find_fall(signs: Signs) -> Findings:
     """The outcome falls to a third of its best mean or less, and below where it began, and no held-out score rises."""
     outcome = signs.mean(signs.outcome)
     trend, fall, lowest = outcome.trend, outcome.find_fall(), outcome.values.min(initial=0.0)
@@ -262,7 +271,7 @@ def find_fall(signs: Signs) -> Facts:
     return [{"best": fall[0], "worst": fall[1]}] if is_deep else []
 
 
-def find_constant(signs: Signs) -> Facts:
+def find_constant(signs: Signs) -> Findings:
     """A reward gave one score to all completions for long, and it is not the best that it learned to earn."""
     found = []
     for name in filter(signs.weight, signs.terms):
@@ -278,7 +287,7 @@ def find_constant(signs: Signs) -> Facts:
     return found if signs.terms else None
 
 
-def find_weak(signs: Signs) -> Facts:
+def find_weak(signs: Signs) -> Findings:
     """A reward has a large weight but almost no signal in any part of the run."""
     total, found = sum(abs(signs.weight(name)) for name in signs.terms), []
     shares = {name: series for name in signs.terms if (series := signs.series(f"groups/signal/{name}")).trend}
@@ -290,10 +299,10 @@ def find_weak(signs: Signs) -> Facts:
     return found if shares else None
 
 
-def when(metric: str, condition: Callable[[Signs, Trend], bool]) -> Callable[[Signs], Facts]:
+def when(metric: str, condition: Callable[[Signs, Trend], bool]) -> Callable[[Signs], Findings]:
     """Return a rule about the trend of a metric."""
 
-    def find(signs: Signs) -> Facts:
+    def find(signs: Signs) -> Findings:
         trend = signs.series(metric).trend
         return None if trend is None else [trend._asdict()] if condition(signs, trend) else []
 
@@ -306,9 +315,9 @@ def grow_lengths(signs: Signs) -> float:
     return max(1.0, lengths.end / lengths.start) if lengths and lengths.start > 0 else 1.0
 
 
-FINDERS: dict[str, Callable[[Signs], Facts]] = {  # how each rule finds the values of its warnings
+FINDERS: dict[str, Callable[[Signs], Findings]] = {  # how each rule finds the values of its warnings
     "unpaid": find_unpaid, "cut_off": find_cut_off, "dead": find_dead_stretch, "not_finite": find_not_finite,
-    "unscored": find_unscored, "no_gradient": find_lost_gradient, "held_out_fall": find_held_out_fall, "form": find_form,
+    "unscored": find_unscored, "no_gradient": find_lost_gradient, "held_out_fall": find_held_out_fall, "form": find_form_gain,
     "mostly_dead": find_mostly_dead, "gradient": find_gradient_spikes, "longer": find_length_growth,
     "fall": find_fall, "constant": find_constant, "weak": find_weak,
     "truncation": when("completions/clipped_ratio", lambda signs, one: one.sign > 0 and one.end >= max(0.2, one.start + 0.1)),

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from helpers.made_logs import SITUATIONS, bump, ramp, simulate
+from trl_grpo_rewards.diagnosis.signs import Signs
+from trl_grpo_rewards.diagnosis.symptoms import SYMPTOMS, diagnose
 from trl_grpo_rewards.records.dead_groups import count_lessons
-from trl_grpo_rewards.records.signs import Signs
-from trl_grpo_rewards.records.symptoms import RULES, judge
 
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -18,7 +18,7 @@ OF_RECORDS = {"duplicates", "constant", "weak"}
 
 
 def find(log, **options):
-    return {name: found for name, found in judge(Signs(log, **options)).items() if found}
+    return {name: found for name, found in diagnose(Signs(log, **options)).items() if found}
 
 
 @pytest.mark.parametrize("situation", SITUATIONS)
@@ -26,7 +26,7 @@ def test_each_situation_is_found_in_nine_of_ten_seeds(situation):
     found = [find(simulate(situation, seed)) for seed in range(10)]
     assert sum(situation in one for one in found) >= 9
     assert sum(len(one.keys() - {situation}) for one in found) <= 2  # and little else
-    assert {*SITUATIONS} | OF_RECORDS == {rule.name for rule in RULES}
+    assert {*SITUATIONS} | OF_RECORDS == {rule.name for rule in SYMPTOMS}
 
 
 @pytest.mark.parametrize(("steps", "every"), [(100, 1), (30, 1), (200, 10)])
@@ -76,7 +76,7 @@ ALIKE = {
     "held out, it stays": {"held_out": bump(0.3, 0.6, 0.56)},
     "half cut off, and less": {"clipped": ramp(0.7, 0.4)},
     "noise of adapters": {"noise": 1.8},
-    "small gains of a judge, and longer": {"accuracy": ramp(0.1, 0.19), "held_out": ramp(0.1, 0.19), "length": ramp(100, 220), "groups": 64},
+    "small gains of a diagnose, and longer": {"accuracy": ramp(0.1, 0.19), "held_out": ramp(0.1, 0.19), "length": ramp(100, 220), "groups": 64},
     "one prompt in a step, mostly dead": {"groups": 1, "accuracy": ramp(0.1, 0.5), "dead": ramp(0.7, 0.5)},
     "points up to ten": {"scale": 10.0, "accuracy": ramp(0.2, 0.9), "entropy": ramp(0.5, 0.02)},
     "a distance that is closed": {"scale": -5.0, "accuracy": ramp(0.1, 0.999), "entropy": ramp(0.5, 0.004), "dead": ramp(0.1, 0.9)},
@@ -110,7 +110,7 @@ FACTS = [
 
 @pytest.mark.parametrize(("options", "facts"), FACTS)
 def test_facts_need_few_steps_and_enough_completions(options, facts):
-    told = judge(Signs(simulate(**options, length=ramp(150, 150))), ["unscored", "unpaid", "dead", "no_gradient"])
+    told = diagnose(Signs(simulate(**options, length=ramp(150, 150))), ["unscored", "unpaid", "dead", "no_gradient"])
     assert [name for name, found in told.items() if found] == facts
 
 
@@ -145,7 +145,7 @@ def test_odd_values_are_no_errors():
     odd = ["many", None, True, 10**400, -math.inf, [1]]
     log = [{name: odd[(place + number) % 6] if name != "step" else value for number, (name, value) in enumerate(one.items())}
            for place, one in enumerate(simulate())]  # fmt: skip
-    assert {*find(log)} <= {rule.name for rule in RULES} and not find([]) and not find([{"step": 30}])
+    assert {*find(log)} <= {rule.name for rule in SYMPTOMS} and not find([]) and not find([{"step": 30}])
 
 
 @pytest.mark.parametrize("situation", ["unpaid", "cut_off", "dead", "not_finite"])
@@ -177,13 +177,15 @@ def test_a_stretch_without_a_live_group_needs_steps_and_groups(steps, told):
         kinds, mine = ([KINDS[one] for one in text] for text in (letters, letters.lower()))
         dead = 1 - kinds.count("live") / len(kinds)
         groups.append({"first": step, "step": step, "groups/dead": dead, "lessons": count_lessons(kinds, mine)})
-    found = judge(Signs([], groups, outcome="outcome"), ["dead"])["dead"]
+    found = diagnose(Signs([], groups, outcome="outcome"), ["dead"])["dead"]
     assert [one.details.startswith(told) for one in found] == [True] * bool(told)
 
 
 def test_the_docs_have_every_rule_and_an_answer_for_each():
     table = (DOCS / "commands.md").read_text().split("### Warnings of the report")[1].split("##")[0]
     rows = re.findall(r"^\| `(\w+)` \|.*symptoms\.md#([\w-]+)\) \|$", table, flags=re.MULTILINE)
-    assert rows == [(rule.name, rule.page) for rule in RULES]
+    assert rows == [(rule.name, rule.page) for rule in SYMPTOMS]
     headings = re.findall("^## (.+)$", (DOCS / "symptoms.md").read_text(), flags=re.MULTILINE)
-    assert {rule.page for rule in RULES} <= {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in headings}
+    assert {rule.page for rule in SYMPTOMS} <= {
+        re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in headings
+    }
