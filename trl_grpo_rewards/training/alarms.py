@@ -9,7 +9,8 @@ from typing import Any
 from transformers import TrainerCallback, TrainerControl, TrainerState
 
 from ..diagnosis.signs import Signs
-from ..diagnosis.symptoms import FACTS, diagnose
+from ..diagnosis.symptoms import diagnose
+from ..diagnosis.table import FACTS
 from ..records.dead_groups import Rule, count_lessons
 from .config import FilteredGRPOConfig
 from .groups import ScoredGroups
@@ -17,7 +18,7 @@ from .groups import ScoredGroups
 
 logger = logging.getLogger(__name__)
 MAX_STEPS = 200  # number of the latest steps that alarms look at. The report looks at all of them.
-HOPELESS = ("dead", "not_finite", "held_out_fall")  # the rules whose warnings end a run
+HOPELESS = ("not_finite", "broken", "dead", "held_out_fall")  # the rules whose warnings end a run
 
 
 class Alarm(TrainerCallback):
@@ -58,9 +59,9 @@ class StopOnWarning(TrainerCallback):
     """
     Ends a run that is hopeless. It saves a checkpoint, and a warning says why. It also works with TRL's own trainer.
 
-    A run ends if no group is live for many steps, if values are not finite, or if the held-out score falls while the reward
-    rises, as the report would warn of it. Only steps of this training count, not those
-    before a resume.
+    A run ends if no group is live for many steps, if the model broke, if values are not finite, or if the held-out score
+    falls while the reward rises, as the report would warn of it. Only steps of this training count, not those before a
+    resume.
 
     Args:
         outcome (`str`, *optional*):
