@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import takewhile
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 
@@ -26,13 +27,19 @@ def find_unpaid(signs: Signs) -> Findings:
     others = [name for name, series in constant.items() if np.isnan(series.values).any()]
     if not unpaid:
         return []
-    if not others or {*signs.dead.values} == {1.0} or signs.count_groups(signs.span[0] - 1) < MIN_GROUPS:
-        return None
+    return [describe_unpaid(signs, unpaid, others, constant[signs.outcome])] if others and can_teach(signs) else None
+
+
+def can_teach(signs: Signs) -> bool:
+    """Whether some groups are live, and there are enough of them."""
+    return {*signs.dead.values} != {1.0} and signs.count_groups(signs.span[0] - 1) >= MIN_GROUPS
+
+
+def describe_unpaid(signs: Signs, unpaid: Sequence[str], others: Sequence[str], outcome: Series) -> dict[str, Any]:
     count = sum(entry["completions"] for entry in signs.groups)
-    told = f"all {count:,} completions" if count else "every completion"
-    score, steps = constant[signs.outcome].values[0] + 0.0, constant[signs.outcome].span
-    values = {"unpaid": join_names(unpaid), "others": join_names(others), "about": unpaid, "score": score}
-    return [values | {"count": told, "steps": steps}]
+    values = {"unpaid": join_names(unpaid), "others": join_names(others), "about": unpaid}
+    values |= {"score": outcome.values[0] + 0.0, "steps": outcome.span}
+    return values | {"count": f"all {count:,} completions" if count else "every completion"}
 
 
 def list_unpaid(constant: dict[str, Series], outcome: str) -> list[str]:
@@ -218,17 +225,17 @@ def is_often(name: str, steps: Sequence[int], logged: Sequence[int]) -> bool:
 
 def find_unscored(signs: Signs) -> Findings:
     """A reward stopped giving scores, or never gave any. A reward may be of a few rows only, with None for the others."""
-    found, first, scored = [], signs.span[0], {name: signs.mean(name) for name in signs.terms}
-    entries = [*signs.groups, *signs.log]
+    scored, found = {name: signs.mean(name) for name in signs.terms}, []
+    is_any_scored = any(scored.values())
     for name, means in scored.items():
-        last = max(entry["step"] for entry in entries if f"rewards/{name}/mean" in entry)
-        since = means.last + 1 if means else first
-        least = FEW if name == signs.outcome or not any(scored.values()) else MIN_STEPS
+        last = signs.find_last(f"rewards/{name}/mean")
+        since = means.last + 1 if means else signs.span[0]
+        least = FEW if name == signs.outcome or not is_any_scored else MIN_STEPS
         if means:  # ten times as long as it usually takes to get a score
-            least = math.ceil(10 * (since - first) / (means.lasts - means.firsts + 1).sum())
+            least = math.ceil(10 * (since - signs.span[0]) / (means.lasts - means.firsts + 1).sum())
         if last - since + 1 >= least:
             found.append({"about": [name], "name": name, "since": since, "last": last})
-    return found if signs.terms else None
+    return found if scored else None
 
 
 def find_lost_gradient(signs: Signs) -> Findings:

@@ -69,6 +69,10 @@ class Signs:
             pace = max(float(rate) / lengths.mean / 8, 1.0)  # TRL's default is eight
         return pace * (self.span[1] - step)
 
+    def find_last(self, metric: str) -> int:
+        """Return the last step that has a metric, whatever its value."""
+        return max(entry["step"] for entry in [*self.groups, *self.log] if metric in entry)
+
     def weight(self, name: str) -> float:
         return self.weights.get(name, 1.0)
 

@@ -1,6 +1,7 @@
 """The warnings about a run, by the rules for its log and for what its records say about groups."""
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from .fact_rules import (
     find_broken,
@@ -33,20 +34,25 @@ def diagnose(signs: Signs, names: Iterable[str] = ()) -> dict[str, list[Anomaly]
     warnings: dict[str, list[Anomaly]] = {}
     about: dict[str, set[str]] = {}
     steps = signs.span[1] - signs.span[0] + 1
-    chosen = [symptom for symptom in SYMPTOMS if not names or symptom.name in names]
-    for symptom in chosen:
-        findings = FINDERS[symptom.name](signs) if steps >= symptom.least else None
-        if findings is None:
-            continue
-        explained = {subject for other in symptom.unless for subject in about.get(other, ())}
-        described = [{"outcome": signs.outcome, "about": [signs.outcome], **values} for values in findings]
-        new = [values for values in described if explained.isdisjoint(values["about"])]
-        about[symptom.name] = {subject for values in new for subject in values["about"]}
-        warnings[symptom.name] = [write_warning(symptom, values) for values in new]
+    for symptom in SYMPTOMS:
+        is_chosen = not names or symptom.name in names
+        findings = FINDERS[symptom.name](signs) if is_chosen and steps >= symptom.least else None
+        if findings is not None:
+            new = drop_explained(findings, signs.outcome, [about.get(other, set()) for other in symptom.unless])
+            about[symptom.name] = {subject for values in new for subject in values["about"]}
+            warnings[symptom.name] = [write_warning(symptom, values) for values in new]
     return warnings
 
 
-def write_warning(symptom: Symptom, values: dict[str, object]) -> Anomaly:
+def drop_explained(
+    findings: Iterable[dict[str, Any]], outcome: str, explained: list[set[str]]
+) -> list[dict[str, Any]]:
+    """Return the findings about rewards of which nothing was said before. Without another subject, one is about the outcome."""
+    described = [{"outcome": outcome, "about": [outcome], **values} for values in findings]
+    return [values for values in described if set().union(*explained).isdisjoint(values["about"])]
+
+
+def write_warning(symptom: Symptom, values: dict[str, Any]) -> Anomaly:
     details = symptom.details.format(**values)
     return Anomaly(symptom.title.format(**values), f"{details} See docs/symptoms.md#{symptom.page}.")
 

@@ -40,63 +40,80 @@ def has_fallen_too(rewards: Series, best: Series, worst: Series) -> bool:
 def find_form_gain(signs: Signs) -> Findings:
     """Another reward rises while the outcome falls, or stays low for long after the other one has made half of its way."""
     outcome, others = signs.mean(signs.outcome), [name for name in signs.terms if name != signs.outcome]
-    trend, fall = outcome.trend, outcome.find_fall()
-    if trend is None or not others:
+    if outcome.trend is None or not others:
         return None
-    if signs.is_better_held_out() or not (fall or not outcome.is_near_top(0.5)):
+    if signs.is_better_held_out():
         return []
-    values = {"verb": "stays", "best": trend.start, "worst": trend.end}
-    since = 0
-    if fall:
+    names = [*filter(signs.weight, others)]
+    if fall := outcome.find_fall():
         values = {"verb": "falls", "best": fall[0].mean, "worst": fall[1].mean}
-        since = fall[0].first - 1
-    gains = {name: find_gain(signs, name, since, is_small=bool(fall)) for name in filter(signs.weight, others)}
-    return [
-        {"name": name, **values, **gain._asdict()}
-        for name, gain in gains.items()
-        if gain and (fall or stays_low(outcome, trend, signs.mean(name), gain))
-    ]
+        gains = {name: find_gain(signs, name, fall[0].first - 1) for name in names}
+    else:
+        values = {"verb": "stays", "best": outcome.trend.start, "worst": outcome.trend.end}
+        gains = {name: find_gain_alone(signs, name, outcome) for name in names}
+    return [{"name": name, **values, **gain._asdict()} for name, gain in gains.items() if gain]
 
 
-def find_gain(signs: Signs, name: str, since: int, is_small: bool) -> Trend | None:
-    """Return the trend of a reward after a step if the reward pays more and more."""
+def find_gain(signs: Signs, name: str, since: int = 0) -> Trend | None:
+    """Return the trend of a reward after a step if it pays more and more."""
     gain = signs.mean(name).since(since).trend
-    if gain is None or gain.sign * signs.weight(name) <= 0:
+    return gain if gain and gain.sign * signs.weight(name) > 0 else None
+
+
+def find_gain_alone(signs: Signs, name: str, outcome: Series) -> Trend | None:
+    """Return the trend of a reward that pays much more, while the outcome is low, and long after it stays so."""
+    gain = None if outcome.is_near_top(0.5) else find_gain(signs, name)
+    if gain is None or abs(gain.end - gain.start) <= 0.2:
         return None
-    return gain if is_small or abs(gain.end - gain.start) > 0.2 else None
+    later = outcome.since(signs.mean(name).find_middle(gain))
+    is_long = len(later) > 1 and later.last - later.first >= LONG - 1
+    return gain if is_long and not any(map(is_rising, (outcome, later))) else None
 
 
-def stays_low(outcome: Series, trend: Trend, other: Series, gain: Trend) -> bool:
-    """Whether the outcome does not rise for long after another reward has made half of its way."""
-    later = outcome.since(other.find_middle(gain))
-    if trend.score >= 2 or len(later) < 2 or later.last - later.first < LONG - 1:
-        return False
-    return not (later.trend and later.trend.score >= 2)
+def is_rising(series: Series) -> bool:
+    return series.trend is not None and series.trend.score >= 2
 
 
 def find_length_growth(signs: Signs) -> Findings:
     """Completions grow, and a held-out score, or else the outcome in training, falls, or none of them rises."""
-    lengths, trained = signs.series("completions/mean_length").trend, signs.mean(signs.outcome)
-    sets = {f"the held-out score{name and f' of {name}'}": one for name, one in signs.held_out().items()}
-    scores = {what: one for what, one in sets.items() if one.trend} or {signs.outcome: trained}
-    if lengths is None or not any(one.trend for one in scores.values()):
+    lengths, scores = signs.series("completions/mean_length").trend, list_scores(signs)
+    if lengths is None or not scores:
         return None
-    if lengths.sign < 1 or lengths.end < 1.2 * lengths.start:
-        return []
     falls = {what: fall for what, one in scores.items() if (fall := one.find_fall())}
-    if falls:
-        what, (best, worst) = next(iter(falls.items()))
-        ends = {"verb": "worse", "what": what, "best": best.mean, "worst": worst.mean}
-        is_worth = any(one.is_learned() for name, one in scores.items() if name not in falls)
-    else:
-        what, trend = next((name, one.trend) for name, one in scores.items() if one.trend)
-        ends = {"verb": "not better", "what": what, "best": trend.start, "worst": trend.end}
-        is_worth = lengths.end < 1.5 * lengths.start or is_worth_length(lengths, trained, scores)
-    return [] if is_worth or signs.is_better_held_out() else [{**ends, **lengths._asdict()}]
+    least = 1.2 if falls else 1.5
+    if lengths.sign < 1 or lengths.end < least * lengths.start or signs.is_better_held_out():
+        return []
+    trained = signs.mean(signs.outcome)
+    ends = describe_longer_falls(scores, falls) if falls else describe_longer(lengths, trained, scores)
+    return [{**ends, **lengths._asdict()}] if ends else []
+
+
+def list_scores(signs: Signs) -> dict[str, Series]:
+    """Return the held-out scores, or else the outcome in training, if they are long enough."""
+    sets = {f"the held-out score{name and f' of {name}'}": one for name, one in signs.held_out().items()}
+    long = {what: one for what, one in sets.items() if one.trend}
+    trained = signs.mean(signs.outcome)
+    return long or ({signs.outcome: trained} if trained.trend else {})
+
+
+def describe_longer_falls(scores: dict[str, Series], falls: dict[str, tuple[Series, Series]]) -> dict[str, Any]:
+    """Return what falls, unless another score has risen."""
+    if any(one.is_learned() for what, one in scores.items() if what not in falls):
+        return {}
+    what, (best, worst) = next(iter(falls.items()))
+    return {"verb": "worse", "what": what, "best": best.mean, "worst": worst.mean}
+
+
+def describe_longer(lengths: Trend, trained: Series, scores: dict[str, Series]) -> dict[str, Any]:
+    """Return what stays, unless a score has risen, by more where completions have become much longer."""
+    if is_worth_length(lengths, trained, scores):
+        return {}
+    what, score = next(iter(scores.items()))
+    ends = score.trend
+    return {"verb": "not better", "what": what, "best": ends.start, "worst": ends.end} if ends else {}
 
 
 def is_worth_length(lengths: Trend, trained: Series, scores: dict[str, Series]) -> bool:
-    """Whether scores have risen, by more where completions have become much longer."""
     share = 0.2 if lengths.end < 2.5 * lengths.start else 0.5
     return any(one.is_near_top() or one.has_risen(share) for one in (trained, *scores.values()))
 
@@ -172,13 +189,16 @@ def is_stuck(signs: Signs, name: str, part: Series) -> bool:
     score, steps = float(part.values[0]), part.last - part.first + 1
     if math.isnan(score) or steps < MIN_STEPS:
         return False
-    if is_silent(signs, name, part):
-        return True
-    means = signs.mean(name).values
-    best = means.min(initial=math.inf) if signs.weight(name) < 0 else means.max(initial=-math.inf)
+    return is_silent(signs, name, part) or (steps >= LONG and not is_best(signs, name, part))
+
+
+def is_best(signs: Signs, name: str, part: Series) -> bool:
+    """Whether one score is the best that a reward learned to earn, or from the start if it is all that there is to earn."""
+    score, means = float(part.values[0]), signs.mean(name).values
+    if score != (min(means) if signs.weight(name) < 0 else max(means)):
+        return False
     is_due = score < 1 and (score != 0 or not signs.mean(signs.outcome).is_learned())
-    is_best = score == best and (part.first > signs.span[0] or not (is_due or name == signs.outcome))
-    return steps >= LONG and not is_best
+    return part.first > signs.span[0] or not (is_due or name == signs.outcome)
 
 
 def is_silent(signs: Signs, name: str, part: Series) -> bool:
