@@ -290,7 +290,7 @@ BROKEN = ("broken", "entropy_rise", "kl")
 WAYS: list[Plan] = [
     # the first half
     Plan("first", "short_limit", 101, ("cut_off",), model="bundled", rewards=(("accuracy", 1.0),), options={"max_completion_length": 9}),
-    Plan("first", "short_limit", 102, ("cut_off",), trainer="trl", options={"max_completion_length": 2}),
+    Plan("first", "short_limit", 102, ("cut_off",), trainer="trl", rewards=(("growth", 1.0),), options={"max_completion_length": 4}),
     Plan("first", "unpaid", 103, ("unpaid",), rewards=(("unpaid_accuracy", 1.0), ("form", 0.5))),
     Plan("first", "never_right", 104, NOT_LIVE, trainer="trl", rewards=(("never", 1.0),)),
     Plan("first", "high_rate", 105, BROKEN, 21),

@@ -8,7 +8,8 @@ import pytest
 
 from helpers.made_logs import SITUATIONS, bump, ramp, simulate
 from trl_grpo_rewards.diagnosis.signs import Signs
-from trl_grpo_rewards.diagnosis.symptoms import SYMPTOMS, diagnose
+from trl_grpo_rewards.diagnosis.symptoms import diagnose
+from trl_grpo_rewards.diagnosis.table import SYMPTOMS
 from trl_grpo_rewards.records.dead_groups import count_lessons
 
 
@@ -76,7 +77,7 @@ ALIKE = {
     "held out, it stays": {"held_out": bump(0.3, 0.6, 0.56)},
     "half cut off, and less": {"clipped": ramp(0.7, 0.4)},
     "noise of adapters": {"noise": 1.8},
-    "small gains of a diagnose, and longer": {"accuracy": ramp(0.1, 0.19), "held_out": ramp(0.1, 0.19), "length": ramp(100, 220), "groups": 64},
+    "small gains of a judge, and longer": {"accuracy": ramp(0.1, 0.19), "held_out": ramp(0.1, 0.19), "length": ramp(100, 220), "groups": 64},
     "one prompt in a step, mostly dead": {"groups": 1, "accuracy": ramp(0.1, 0.5), "dead": ramp(0.7, 0.5)},
     "points up to ten": {"scale": 10.0, "accuracy": ramp(0.2, 0.9), "entropy": ramp(0.5, 0.02)},
     "a distance that is closed": {"scale": -5.0, "accuracy": ramp(0.1, 0.999), "entropy": ramp(0.5, 0.004), "dead": ramp(0.1, 0.9)},

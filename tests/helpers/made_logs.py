@@ -18,6 +18,10 @@ def bump(start: float, top: float, end: float) -> Callable[[float], float]:
     return lambda at: ramp(start, top)(2 * at) if at < 0.5 else ramp(top, end)(2 * at - 1)
 
 
+def drop(before: float, after: float) -> Callable[[float], float]:
+    return lambda at: before if at <= 0.6 else after
+
+
 HEALTHY: dict[str, Callable[[float], float]] = {
     "accuracy": ramp(0.2, 0.75),
     "format": ramp(0.5, 0.95),
@@ -52,6 +56,11 @@ SITUATIONS: dict[str, dict[str, Callable[[float], float]]] = {
     "unscored": {"accuracy": lambda at: math.nan if at > 0.5 else 0.3},
     "no_gradient": {"grad_norm": ramp(0, 0), "accuracy": flat, "held_out": flat, "format": flat},
     "entropy_rise": {"entropy": ramp(0.3, 6), "accuracy": ramp(0.3, 0.1), "held_out": ramp(0.3, 0.1), "format": flat, "length": ramp(120, 120)},
+    "broken": {
+        "accuracy": drop(0.5, 0.02), "held_out": drop(0.4, 0.02), "format": drop(0.7, 0.01), "entropy": drop(0.4, 6.0),
+        "length": drop(130, 250), "clipped": drop(0.05, 0.97), "dead": drop(0.4, 0.9),
+    },
+    "no_rise": {"accuracy": flat, "held_out": flat, "format": flat, "length": ramp(120, 120)},
     "fall": {"accuracy": bump(0.2, 0.7, 0.05), "held_out": bump(0.2, 0.6, 0.05), "format": flat, "length": ramp(120, 120)},
 }  # fmt: skip
 """What is different in runs that fail, by the name of the rule that should find it."""

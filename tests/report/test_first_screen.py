@@ -7,7 +7,7 @@ import random
 import pytest
 
 from helpers.made_runs import record, story, summed, written
-from trl_grpo_rewards.diagnosis.symptoms import Anomaly
+from trl_grpo_rewards.diagnosis.table import Anomaly
 from trl_grpo_rewards.records.runs import LogWriter, write_run
 from trl_grpo_rewards.report.excerpts import Examples, find_typical
 from trl_grpo_rewards.report.pages import write_page

@@ -10,12 +10,13 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 
 from ..records.dead_groups import GroupKind, Rule, count_lessons
 from .signs import Signs
-from .symptoms import FACTS, diagnose
+from .symptoms import diagnose
+from .table import FACTS
 
 
 logger = logging.getLogger(__name__)
 MAX_STEPS = 200  # number of the latest steps that alarms look at. The report looks at all of them.
-HOPELESS = ("dead", "not_finite", "held_out_fall")  # the rules whose warnings end a run
+HOPELESS = ("not_finite", "broken", "dead", "held_out_fall")  # the rules whose warnings end a run
 
 
 class Alarm(TrainerCallback):
@@ -59,9 +60,9 @@ class StopOnWarning(TrainerCallback):
     """
     Ends a run that is hopeless. It saves a checkpoint, and a warning says why. It also works with TRL's own trainer.
 
-    A run ends if no group is live for many steps, if values are not finite, or if the held-out score falls while the reward
-    rises, as the report would warn of it. Only steps of this training count, not those
-    before a resume.
+    A run ends if no group is live for many steps, if the model broke, if values are not finite, or if the held-out score
+    falls while the reward rises, as the report would warn of it. Only steps of this training count, not those before a
+    resume.
 
     Args:
         outcome (`str`, *optional*):

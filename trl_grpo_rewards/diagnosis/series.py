@@ -57,6 +57,9 @@ class Series:
     def since(self, step: int) -> "Series":
         return self.take(self.lasts > step)
 
+    def until(self, step: int) -> "Series":
+        return self.take(self.lasts <= step)
+
     first = property(lambda self: int(self.firsts[0]))
     last = property(lambda self: int(self.lasts[-1]))
 
@@ -71,6 +74,11 @@ class Series:
     def mean_during(self, other: "Series") -> float:
         """Return the mean in the steps of another series, or NaN."""
         return self.take((other.first <= self.lasts) & (self.lasts <= other.last)).mean
+
+    @cached_property
+    def noise(self) -> float:
+        """The standard deviation of a value around a slow change."""
+        return float(abs(np.diff(self.values, 2)).mean() * math.sqrt(math.pi / 12)) if len(self) > 2 else math.inf
 
     @cached_property
     def trend(self) -> Trend | None:
@@ -90,8 +98,8 @@ class Series:
         if count < 2 * width + 1:
             return None
         means = sliding_window_view(self.values, width).mean(1)
-        place, noise = int(means.argmax()), abs(np.diff(self.values, 2)).mean() * math.sqrt(math.pi / 12)
-        least = max(0.05 * abs(self.values).max(), (4 + 40 / count**2) * noise * math.sqrt(2 / width))
+        place = int(means.argmax())
+        least = max(0.05 * abs(self.values).max(), (4 + 40 / count**2) * self.noise * math.sqrt(2 / width))
         return (self.cut(place, place + width), self.cut(-width)) if means[place] - means[-1] > least else None
 
     def is_falling(self) -> bool:
@@ -104,12 +112,21 @@ class Series:
         there = (means - middle) * (trend.end - trend.start) >= 0
         return int(self.lasts[int(there.argmax()) + width - 1]) if there.any() else self.last
 
-    def has_risen(self) -> bool:
-        """Whether a score seems to have risen. A warning that it has not must not be wrong."""
+    def has_risen(self, share: float = 0.2) -> bool:
+        """Whether a score seems to have risen, by this share of itself. A warning that it has not must not be wrong."""
         trend = self.trend
         if trend is None or trend.score < 2 or self.find_fall():
             return False
-        return trend.end - trend.start >= min(0.1, 0.2 * max(abs(trend.start), abs(trend.end)))
+        return trend.end - trend.start >= min(0.1, share * max(abs(trend.start), abs(trend.end)))
+
+    def is_flat(self) -> bool:
+        """Whether the means of all fifths are the same, although a change by a tenth would have been seen."""
+        count, trend = len(self), self.trend
+        if trend is None or trend.score >= 1.6:
+            return False
+        means = [self.cut(count * fifth // 5, count * (fifth + 1) // 5).mean for fifth in range(5)]
+        least = 5 * self.noise * math.sqrt(5 / count)
+        return max(means) - min(means) <= least <= 0.1 * max(1.0, abs(self.values).max())
 
     def is_near_top(self, share: float = 0.8) -> bool:
         """Whether a score has gained this share of what there is to gain: up to 1, or up to 0 if no score is above it."""

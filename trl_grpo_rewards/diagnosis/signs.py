@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,6 +50,14 @@ class Signs:
         """The shares of dead groups, as this trainer logs them, or as TRL does."""
         return self.series("groups/dead", "frac_reward_zero_std")
 
+    @cached_property
+    def last_live(self) -> int:
+        """The last step that is known to have had a live group, or the step before the first one."""
+        steps = self.dead.lasts[self.dead.values < 1].tolist()
+        if self.groups:
+            steps = [entry["step"] for entry in self.groups if entry["lessons"]["live"]]
+        return max(steps, default=self.span[0] - 1)
+
     def count_groups(self, step: int) -> float:
         """Return the number of groups after a step. A log tells at most how many by its tokens; without them, it is one a step."""
         if self.groups:
@@ -60,6 +68,10 @@ class Signs:
             rate = (tokens.values[-1] - tokens.values[0]) / (tokens.lasts[-1] - tokens.lasts[0])
             pace = max(float(rate) / lengths.mean / 8, 1.0)  # TRL's default is eight
         return pace * (self.span[1] - step)
+
+    def find_last(self, metric: str) -> int:
+        """Return the last step that has a metric, whatever its value."""
+        return max(entry["step"] for entry in [*self.groups, *self.log] if metric in entry)
 
     def weight(self, name: str) -> float:
         return self.weights.get(name, 1.0)
@@ -80,13 +92,37 @@ class Signs:
 
     def held_out(self) -> dict[str, Series]:
         """Return the scores of the evaluations by dataset: by the outcome reward, or else the total."""
+        return {dataset: evaluation.scores for dataset, evaluation in self.evaluations.items()}
+
+    @cached_property
+    def evaluations(self) -> dict[str, "Evaluations"]:
         found = {}
         for dataset, entries in list_evaluations(self.log).items():
-            series = Signs(entries, outcome=self.outcome).series(f"rewards/{self.outcome}/mean", "reward")
-            found[dataset] = replace(series, firsts=series.lasts)
+            signs = Signs(entries, outcome=self.outcome)
+            scores = signs.series(f"rewards/{self.outcome}/mean", "reward")
+            spreads = signs.series(f"rewards/{self.outcome}/std", "reward_std")
+            problems = signs.series("runtime").mean * signs.series("samples_per_second").mean
+            found[dataset] = Evaluations(replace(scores, firsts=scores.lasts), spreads, problems)
         return found
 
     def is_better_held_out(self) -> bool:
-        """Whether a held-out score seems to have risen: of few evaluations, whether the last one is better than the first."""
-        sets = filter(len, self.held_out().values())
-        return any(one.has_risen() if one.trend else one.values[-1] > one.values[0] for one in sets)
+        """Whether a held-out score seems to have risen. Of few evaluations, the last must be above the noise of the first."""
+        return any(evaluation.is_better() for evaluation in self.evaluations.values())
+
+
+class Evaluations(NamedTuple):
+    """The scores on held-out problems, their standard deviations within an evaluation, and the number of problems."""
+
+    scores: Series
+    spreads: Series
+    problems: float  # NaN if it is not known
+
+    def is_better(self) -> bool:
+        if not self.scores:
+            return False
+        if self.scores.trend:
+            return self.scores.has_risen()
+        margin = 0.0
+        if self.problems > 0 and len(self.spreads) == len(self.scores):
+            margin = 1.64 * math.hypot(*self.spreads.values[[0, -1]]) / math.sqrt(self.problems)
+        return bool(self.scores.values[-1] - self.scores.values[0] > margin)

@@ -7,7 +7,8 @@ from typing import Any
 
 from ..diagnosis.series import MIN_POINTS
 from ..diagnosis.signs import Signs
-from ..diagnosis.symptoms import MIN_STEPS, SYMPTOMS, Anomaly, diagnose
+from ..diagnosis.symptoms import diagnose
+from ..diagnosis.table import MIN_STEPS, SYMPTOMS, Anomaly
 from ..records.files import read_records
 from ..records.runs import (
     find_output_dir,
