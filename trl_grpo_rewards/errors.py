@@ -123,11 +123,7 @@ def describe_plain(function: Any) -> str:
 
 def describe_renames(function: Callable[..., Any]) -> str:
     """Return what makes a reward of a function or an object that TRL cannot call, with all parameters to rename."""
-    try:
-        parameters = [*signature(function).parameters.values()]
-    except ValueError:  # some builtin functions have none
-        parameters = []
-    needed = [p.name for p in parameters if p.default is p.empty and p.kind == p.POSITIONAL_OR_KEYWORD]
+    needed = list_needed(function)
     completion = find_completion_parameter(needed)
     rename = "" if completion is None else f" rename '{completion}' to 'completion',"
     if isfunction(function):
@@ -141,6 +137,15 @@ def describe_renames(function: Callable[..., Any]) -> str:
         return made
     other = f"{call}{columns[-1]}={SOLUTION_COLUMNS[0]!r})"
     return f"{made} It reads {' and '.join(map(repr, columns))} of the dataset; {other} reads another column."
+
+
+def list_needed(function: Callable[..., Any]) -> list[str]:
+    """Return the parameters without a default. Some builtin functions do not say theirs."""
+    try:
+        parameters = signature(function).parameters.values()
+    except ValueError:
+        return []
+    return [p.name for p in parameters if p.default is p.empty and p.kind == p.POSITIONAL_OR_KEYWORD]
 
 
 def find_completion_parameter(names: Sequence[str]) -> str | None:
