@@ -65,7 +65,7 @@ def compare(
     rows = [prompt] * 4, [one, other, [*one[:2], *third], list(other)]
     args = SimpleNamespace(per_device_train_batch_size=1, pad_to_multiple_of=None)
     packer = Packer(ACCELERATOR, args, 0, sharing=sharing._replace(lay_out=lay_out or sharing.lay_out))
-    return sharing is found, trial.compare(packer, score, model, *rows)
+    return sharing is found, trial.compare(packer, score, model, *rows, trial.PADDINGS)
 
 
 @pytest.mark.parametrize("name", slow_except(QUICK, [one for one in ARCHITECTURES if one != "llama, dynamic"]))

@@ -14,7 +14,7 @@ from accelerate import Accelerator
 from accelerate.utils import DistributedType, gather_object, send_to_device
 from torch import Tensor, nn
 
-from .config import ROW_MEANS, FilteredGRPOConfig, Plan
+from .config import ROW_MEANS, FilteredGRPOConfig
 from .means import Weights, add_shares
 from .passes import LOGPS_ARGUMENTS, Logps, Scorer, Sharing, pack, plan_shared, score_packed, score_padded, takes_rows
 from .paths import count_different, list_groups
@@ -229,27 +229,28 @@ class Packer:
                 batch["num_items_in_batch"] = (items if items.device.type == "mps" else items.double()) * scale
 
 
-def build_packer(trainer: Any, plan: Plan, has_aux_loss: bool) -> Packer:
-    sharing = find_sharing(trainer.model, trainer.accelerator, trainer.args.pad_to_multiple_of)
-    if has_aux_loss:
+def build_packer(trainer: Any) -> Packer:
+    args = trainer.args
+    sharing = find_sharing(trainer.model, trainer.accelerator, args.pad_to_multiple_of)
+    if trainer.aux_loss_enabled:
         sharing = "the load-balancing loss of a mixture of experts counts each token of a row"
-    if trainer.args.neftune_noise_alpha:
+    if args.neftune_noise_alpha:
         sharing = "neftune_noise_alpha makes noise that depends on the width of a batch"
     if "passes" in trainer._changes:
         sharing = f"{trainer._changes['passes']} is given whole rows"
     packer = Packer(
         trainer.accelerator,
-        trainer.args,
+        args,
         pad_token_id=trainer._tokenizer.pad_token_id,
-        is_drop=plan.zero_variance == "drop",
-        has_mean=has_aux_loss or trainer.args.entropy_coef != 0,
-        keeps_rows=plan.keeps_rows,
+        is_drop=trainer.zero_variance == "drop",
+        has_mean=trainer.aux_loss_enabled or args.entropy_coef != 0,
+        keeps_rows=trainer._plan.keeps_rows,
         keeps_positions=not takes_positions(trainer.model, has_images=True),
         limit=find_limit(trainer.model),
     )
     if isinstance(sharing, Sharing):
         packer.sharing = sharing
-    elif trainer.args.packing:
+    elif args.packing:
         packer.stop_sharing(sharing)
     return packer
 

@@ -57,9 +57,10 @@ class PromptStream:
 
     def load(self, folder: Path) -> None:
         """Restore the position of a checkpoint, if there is one: a run that drew no prompts itself has written none."""
-        if not (folder / STATE_FILE).exists():
+        file = folder / STATE_FILE
+        if not file.exists():
             return
-        with np.load(folder / STATE_FILE) as state:
+        with np.load(file) as state:
             size = int(state["size"])
             self.position = int(state["position"])
         if size != self.size:

@@ -153,7 +153,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self._prepare_passes()
 
     def _prepare_passes(self) -> None:
-        self._packer = build_packer(self, self._plan, has_aux_loss=self.aux_loss_enabled)
+        self._packer = build_packer(self)
         self._sharing_trial = Trial(self._packer)
         self._means = MetricMeans(self.args.importance_sampling_level == "sequence")
         if self._plan.packs and has_fused_head():

@@ -1,5 +1,6 @@
 """The trial of shared rows: whether a model says the same of them as of whole rows, but for rounding."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -37,7 +38,7 @@ class Trial:
     generations: int = 0
     longest: int = 0  # row that was tried
 
-    def run(self, score: Scorer, model: nn.Module, prompts: TokenIds, ids: list[list[int]], size: int) -> None:
+    def run(self, score: Scorer, model: nn.Module, prompts: TokenIds, ids: TokenIds, size: int) -> None:
         """Try the longest rows of the group with the longest row, if it is time. Groups have `size` rows."""
         if self.packer.sharing is None:
             return
@@ -52,10 +53,13 @@ class Trial:
         rows = sorted(range(len(ids))[start : start + size], key=lengths.__getitem__)[-TRIED:]
         own = [prompts[row] for row in rows], [ids[row] for row in rows]
         paths = sorted(Path(0, prompt + after, len(prompt)) for prompt, after in zip(*own, strict=True))
-        found = gather_object([(any(list_shared(paths)), compare(self.packer, score, model, *own))])
-        if all(shares for shares, _ in found):  # else nothing was tried
+        if all(gather_object([any(list_shared(paths))])):  # else nothing is tried
             self.longest = longest
-        if faults := [fault for _, fault in found if fault]:
+
+        def find_faults(paddings: Sequence[int]) -> list[str]:
+            return [*filter(None, gather_object([compare(self.packer, score, model, *own, paddings)]))]
+
+        if faults := find_faults(()) and find_faults(PADDINGS):  # rounding is measured only if there is a difference
             self.packer.stop_sharing(faults[0])
 
 
@@ -65,9 +69,9 @@ def compare(
     model: nn.Module,
     prompts: TokenIds,
     completions: TokenIds,
+    paddings: Sequence[int],
 ) -> str:
-    """Return what differs if rows share tokens, or nothing."""
-    size = packer.args.per_device_train_batch_size
+    """Return what differs if rows share tokens, or nothing. Without `paddings`, any difference may be rounding."""
     columns = max(1, *map(len, completions))
     was_training = model.training
     weight = next(model.parameters())
@@ -81,10 +85,14 @@ def compare(
         own = ids.clamp(min=0), (ids >= 0).long(), columns
         batch = dict(zip(LOGPS_ARGUMENTS, (*own, len(ids)), strict=False))
         with torch.no_grad():
-            wide = (
-                (*(functional.pad(one, (more, more)) for one in own[:2]), columns + more) for more in (0, *PADDINGS)
-            )
-            layouts = [score(model, *each, batch_size=size)[0][:, :columns] for each in wide]
+            layouts = []
+            for more in (0, *paddings):
+                wide = (functional.pad(each, (more, more)) for each in own[:2])
+                layouts.append(
+                    score(model, *wide, columns + more, batch_size=packer.args.per_device_train_batch_size)[0][
+                        :, :columns
+                    ]
+                )
             shared, *_ = replace(packer).score(score, model, batch, [*range(len(ids))])
         is_token = own[1][:, -columns:].bool()
         is_rounded = packer.accelerator.mixed_precision != "no" or weight.dtype.itemsize < 4
