@@ -77,7 +77,7 @@ def test_a_single_evaluation_has_one_column(browser, tmp_path):
     both = [tmp_path, with_log(tmp_path / "other", steps=2)]
     browser.open(both)
     assert "total reward (held-out) 0.25 0.25 → 0.75" in browser.text("#numbers tr")
-    assert browser.text("#numbers > p")[0].startswith("In training: the means over the first and the last step. ")
+    assert browser.text("#numbers > p")[0].startswith("In training: the means over the first and the last steps. ")
 
 
 def test_what_a_run_learns_only_from_is_said_and_drawn(browser, tmp_path):

@@ -180,6 +180,9 @@ def test_an_outcome_that_ends_without_a_lesson_is_one_warning(steps, score):
         for place in range(4)
     ]
     (found,) = [one for one in find_anomalies(summed(healthy + dead)) if one.title.startswith("boxed")]
+    if score is None and steps > 5:
+        assert found.title == "boxed gives no score"
+        return
     assert found.title == "boxed teaches nothing at the end"
     assert found.details.startswith(
         f"boxed was the same for all completions of each prompt in steps 6–{5 + steps}, so only other rewards"

@@ -88,7 +88,7 @@ def test_a_log_is_enough_for_a_verdict_and_for_warnings(tmp_path, command):
     assert run["points"]["steps"] == [[step - 9, step] for step in range(10, 61, 10)] and run["ends"][-1] == [51, 60]
     assert run["needed"] == [6, 10] and not run["checked"]
     run = describe(saved(tmp_path / "fives", [entry(step) for step in range(5, 61, 5)]), tmp_path)
-    assert run["checked"] and run["ends"][-1] == [56, 60]
+    assert run["checked"] and run["ends"][-1] == [46, 60]
     log = [entry(step, right=0.25 + step / 200, style=0.5) for step in range(1, 61)]
     run = describe(saved(tmp_path / "run", [evaluation(0, 0.2), *log, evaluation(60, 0.6)]), tmp_path)
     assert run["verdict"] == ["On 100 held-out problems, the total reward rose from 0.45 to 0.85."]

@@ -45,7 +45,13 @@ def describe_report(runs: Sequence[dict[str, Any]], page: Path) -> dict[str, Any
             "first_step": data["steps"][0],
             "last_step": data["steps"][1],
             "changes": [
-                {"name": one["what"], "is_share": one["share"], "start": one["values"][0], "end": one["values"][-1]}
+                {
+                    "name": one["what"],
+                    "is_share": one["share"],
+                    "start": one["values"][0],
+                    "end": one["values"][-1],
+                    "margin": one.get("margin"),
+                }
                 for one in data["changes"]
             ],
             "warnings": [f"{one['title']}. {one['details']}" for one in data["anomalies"]],

@@ -175,7 +175,7 @@ def find_constant(signs: Signs) -> Findings:
     for name in filter(signs.weight, signs.terms):
         series = signs.constant(name)
         starts = np.flatnonzero(np.diff(series.values, prepend=math.nan)).tolist()  # after another score
-        parts = [series.cut(start, end) for start, end in zip(starts, [*starts[1:], None], strict=True)]
+        parts = [*map(series.cut, starts, [*starts[1:], None])]
         found += [describe_constant(name, part) for part in parts if is_stuck(signs, name, part)]
     return found if signs.terms else None
 

@@ -15,6 +15,7 @@ from ..scores import Score
 from .dead_groups import GroupKind, Rule, find_kind
 from .fields import drop_infinite, hash_prompt, is_number, is_record, make_readable, summarize_totals
 from .files import FOLDER, Group, append_lines, list_group_files, read_groups, report_failure
+from .logs import EVENTS, MAX_LOG_SIZE, decode, read_entries, read_text
 
 
 logger = logging.getLogger(__name__)
@@ -139,7 +140,7 @@ LOG_FILE = "log.jsonl"  # name of the file in the output directory of a run
 TRAINER_STATE_FILE = (
     "trainer_state.json"  # transformers saves the log in it, with each checkpoint; older runs have no other
 )
-MAX_LOG_SIZE = 1 << 30  # largest size of a log that is read, in bytes. An entry has about 2,000.
+SWIFT_FILE = "logging.jsonl"  # ms-swift writes it in the output directory
 
 
 class LogWriter:
@@ -165,12 +166,13 @@ def encode_entry(entry: dict[str, Any]) -> bytes:
 
 
 def list_log_files(source: str | Path) -> list[Path]:
-    """Return the files with the log of a run, the best first. `source` is as for `read_records`, a checkpoint or its state."""
-    if Path(source).suffix == ".json" and Path(source).is_file():
+    """Return the files with the log of a run, the best first. `source` is as for `read_records`, a checkpoint or a log."""
+    if Path(source).is_file() and is_log_name(Path(source)):
         return [Path(source)]
     folder = find_run_folder(source)
     states = sorted(folder.glob(f"checkpoint-*/{TRAINER_STATE_FILE}"), key=number_checkpoint, reverse=True)
-    candidates = [folder / LOG_FILE, folder / TRAINER_STATE_FILE, *states]
+    events = sorted([*folder.glob(f"{EVENTS}*"), *folder.glob(f"runs/*/{EVENTS}*")])
+    candidates = [folder / LOG_FILE, folder / TRAINER_STATE_FILE, *states, folder / SWIFT_FILE, *events]
     return [file for file in candidates if file.is_file() and file.stat().st_size <= MAX_LOG_SIZE]
 
 
@@ -179,53 +181,38 @@ def number_checkpoint(state: Path) -> int:
     return int(number) if number.isdigit() else -1
 
 
+def is_log_name(file: Path) -> bool:
+    return file.suffix in (".json", ".jsonl", ".csv") or file.name.startswith(EVENTS)
+
+
 def read_log(source: str | Path) -> list[dict[str, Any]]:
-    """Return the entries of a run's log in the order of time: the file of [`LogWriter`], or that of transformers."""
-    return [*read_state(source).get("log_history", ())]
+    """Return the entries of a run's log in the order of time, under the names of today's TRL."""
+    return next(filter(None, map(read_entries, list_log_files(source))), [])
 
 
-def read_state(source: str | Path) -> dict[str, Any]:
-    """Return the state that transformers has saved, or just a log as its `log_history`. A file without entries is skipped."""
-    for file in list_log_files(source):
-        text = read_text(file)
-        state = {"log_history": [*map(decode, text.splitlines())]} if file.name == LOG_FILE else decode(text)
-        entries = state.get("log_history") if isinstance(state, dict) else None
-        log = [*filter(is_entry, entries)] if isinstance(entries, list) else []
-        if log:
-            return {**state, "log_history": log}
-    return {}
+def read_planned(source: str | Path) -> int | None:
+    """Return the `max_steps` of the state that transformers has saved, or None."""
+    states = (
+        decode(read_text(file))
+        for file in list_log_files(source)
+        if file.name == TRAINER_STATE_FILE and read_entries(file)
+    )
+    return next((state.get("max_steps") for state in states), None)
 
 
-def is_entry(value: Any) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("step"), int) and value["step"] >= 0
-
-
-def read_text(file: Path) -> str:
-    """Return the text of a file, or nothing if it cannot be read."""
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, ValueError):
-        return ""
-
-
-def decode(text: str) -> Any:
-    """Return the value of a JSON text, or None for an incomplete line."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
+SAVE_LOG = 'Path("log.json").write_text(json.dumps(trainer.state.log_history))'
 EXACT = 1e-4  # largest relative error of a weighted sum of mean scores that equals a mean total
 
 
 def has_records(source: Path) -> bool:
     """Whether a folder has group records, or a file may be one of them."""
-    return (
-        source.suffix == ".jsonl"
-        if source.is_file()
-        else bool(list_group_files(source) or list_group_files(source / FOLDER))
-    )
+    if not source.is_file():
+        return bool(list_group_files(source) or list_group_files(source / FOLDER))
+    if source.suffix != ".jsonl":
+        return False
+    with source.open(encoding="utf-8", errors="replace") as lines:
+        row = decode(next(lines, ""))
+    return not isinstance(row, dict) or bool({"group", "prompt_id", "completion", "completions"} & row.keys())
 
 
 def find_output_dir(source: Path) -> Path:
@@ -239,16 +226,36 @@ def find_run(source: Path) -> Path:
     for place in (source, find_output_dir(source)):
         if has_records(place):
             return place
-    is_log = source.suffix == ".json" or not source.is_file()
+    is_log = is_log_name(source) or not source.is_file()
     log = read_log(source) if is_log else []
     if any("reward" in entry and entry["step"] for entry in log):
         return source
     files = list_log_files(source) if is_log else []
     raise (ValueError if files else FileNotFoundError)(
-        f"A report needs a run of GRPOTrainer or of FilteredGRPOTrainer, but {describe_content(source, files, log)}. Pass the "
+        f"A report needs a run of GRPOTrainer or of FilteredGRPOTrainer, but {describe_found(source, files, log)}. Pass the "
         f"output_dir of a run that has trained for at least logging_steps steps, one of its checkpoints, or a "
-        f"trainer_state.json."
+        f"trainer_state.json. If there is none, save the log in Python: {SAVE_LOG}"
     )
+
+
+def describe_found(source: Path, files: list[Path], log: list[dict[str, Any]]) -> str:
+    """Return what there is instead of a run."""
+    if files:
+        names = dict.fromkeys(repr(name) for entry in log for name in entry if name not in ("step", "epoch"))
+        found = ", ".join([*names][:5]) or f"nothing{explain(files[0])}"
+        return f"'{files[0]}' has no logged step of training with 'reward', but {found}"
+    if source.is_dir():
+        return f"'{source}' contains {', '.join(sorted(one.name for one in source.iterdir())[:10]) or 'nothing'}"
+    return f"'{source}' is neither a folder nor a log"
+
+
+def explain(file: Path) -> str:
+    """Return why the log of a tracker may seem empty."""
+    if file.name.startswith(EVENTS):
+        return " (event files need the package tensorboard)"
+    if file.suffix == ".csv":
+        return " (a CSV needs a column 'Step' or 'train/global_step', and 'train/reward')"
+    return ""
 
 
 def describe_content(source: Path, files: Sequence[Path], log: Iterable[dict[str, Any]]) -> str:

@@ -16,8 +16,8 @@ from ..records.runs import (
     has_records,
     list_facts,
     read_log,
+    read_planned,
     read_run,
-    read_state,
     read_steps,
 )
 from .excerpts import Examples, Excerpts
@@ -47,7 +47,7 @@ class Summary:
         self.log, self.description = read_log(self.source), read_run(find_output_dir(self.source)) or {}
         self.is_recorded = has_records(self.source)
         if not self.is_recorded:
-            self.description = self.description or {"options": {"max_steps": read_state(self.source).get("max_steps")}}
+            self.description = self.description or {"options": {"max_steps": read_planned(self.source)}}
             self.run.weights = find_weights(self.log)
             for first, entry, records in read_steps(self.source, self.log):
                 for record in records:
@@ -75,9 +75,12 @@ class Summary:
     def describe(self) -> dict[str, Any]:
         """Return what the page knows about the run. The scripts in `page` read it by these names."""
         run, log, ends, held_out = self.run, self.log, find_ends(self.run), compare_held_out(self.log)
-        (anomalies, passed), points = find_anomalies(run, log), chart_columns(run)
+        warnings, outcome = diagnose_run(run, log)
+        anomalies, passed, points = list_anomalies(warnings), list_passed(warnings, outcome), chart_columns(run)
         options, (there, needed) = self.description.get("options") or {}, count_needed(run)
         verdict = write_verdict(run, ends, held_out, self.description.get("held_out"))
+        if any(map(warnings.get, FALLS)):  # which are sure, also if the two ends alone may be chance
+            verdict = [text.replace(CHANCE, "") for text in verdict]
         return {
             "name": self.name,
             "progress": describe_progress(run.ends[1], options, log, not self.is_recorded),
@@ -129,37 +132,58 @@ def chart_columns(run: RunStatistics) -> dict[str, Any]:
 
 
 def find_ends(run: RunStatistics) -> Ranges:
-    """Return the first and the last tenth of a run, its first and last point if it is short, or its only point."""
-    (there, needed), points = count_needed(run), [*run.points.index]
-    first, last = points[:1], points[-1:]
-    if there >= needed:
-        first, last = points[: round(len(points) / 10)], points[round(len(points) * 0.9) :]
-    return run.merge(dict.fromkeys(first, 0) | dict.fromkeys(last, min(len(points) - 1, 1)))
+    """Return the first and the last tenth of a run, or up to three of its points if there are more, or its only point."""
+    points = [*run.points.index]
+    width = max(round(len(points) / 10), min(len(points) // 4, 3), 1)
+    last = dict.fromkeys(points[-width:], min(len(points) - 1, 1))
+    return run.merge(dict.fromkeys(points[:width], 0) | last)
 
 
 def compare_ends(run: RunStatistics, ends: Ranges) -> list[dict[str, Any]]:
+    """Return the values at both ends that are known, and half of the 95 % interval of their difference."""
     names = [run.outcome] if run.outcome else [*run.rewards]
     rows = [
-        *((f"{name} (training)", run.is_share, f"rewards/{name}/mean") for name in names),
-        ("Solved groups", True, "groups/solved"),
-        ("Live groups", True, "groups/live"),
-        ("Total reward", False, "reward"),
-        ("Tokens per completion", False, "completions/mean_length"),
-        ("Truncated", True, "completions/clipped_ratio"),
+        *((f"{name} (training)", run.is_share, f"rewards/{name}/mean", f"means/{name}") for name in names),
+        ("Solved groups", True, "groups/solved", "groups/solved"),
+        ("Live groups", True, "groups/live", "groups/live"),
+        ("Total reward", False, "reward", "reward"),
+        ("Tokens per completion", False, "completions/mean_length", ""),
+        ("Truncated", True, "completions/clipped_ratio", ""),
     ]
     rows.sort(key=lambda row: not run.outcome and row[0] != "Total reward")
-    found = [{"what": what, "share": share, "values": ends.get("mean", name)} for what, share, name in rows]
+    found = [
+        {"what": what, "share": share, "values": ends.get("mean", name), "margin": find_margin(ends, means)}
+        for what, share, name, means in rows
+    ]
     return [one | {"values": one["values"].tolist()} for one in found if one["values"].notna().all()]
+
+
+def find_margin(ends: Ranges, name: str) -> float | None:
+    """Return the margin of a column with a row for each group or entry, or None if there are too few."""
+    margin = measure_margin(ends.get("sem", name).fillna(math.inf), ends.get("count", name)) if name else math.inf
+    return margin if math.isfinite(margin) else None
 
 
 def find_anomalies(run: RunStatistics, log: Sequence[dict[str, Any]] = ()) -> tuple[list[Anomaly], list[str]]:
     """Return the warnings about a run, and what is true of it by the rules that have none. A run may have no groups."""
+    warnings, outcome = diagnose_run(run, log)
+    return list_anomalies(warnings), list_passed(warnings, outcome)
+
+
+def diagnose_run(run: RunStatistics, log: Sequence[dict[str, Any]]) -> tuple[dict[str, list[Anomaly]], str]:
+    """Return the warnings by rule, and the name of the outcome reward."""
     groups = describe_points(run) if run.is_whole else []
     signs = Signs(log, groups, outcome=run.outcome, weights=run.weights)
-    told = diagnose(signs)
-    silent = [rule for rule in SYMPTOMS if told.get(rule.name) == [] and not any(map(told.get, rule.unless))]
-    passed = [rule.holds.format(outcome=signs.outcome) for rule in silent]
-    return [one for found in told.values() for one in found], passed
+    return diagnose(signs), signs.outcome
+
+
+def list_anomalies(warnings: dict[str, list[Anomaly]]) -> list[Anomaly]:
+    return [one for found in warnings.values() for one in found]
+
+
+def list_passed(warnings: dict[str, list[Anomaly]], outcome: str) -> list[str]:
+    silent = [one for one in SYMPTOMS if warnings.get(one.name) == [] and not any(map(warnings.get, one.unless))]
+    return [one.holds.format(outcome=outcome) for one in silent]
 
 
 def count_needed(run: RunStatistics) -> list[int]:
@@ -178,6 +202,8 @@ def describe_points(run: RunStatistics) -> list[dict[str, Any]]:
     return entries
 
 
+CHANCE = ", which may be chance"
+FALLS = ("broken", "held_out_fall", "form", "longer", "fall")  # warnings that say that something falls
 STATES = {"failed": "failed", "flat": "are flat (equal rewards)"}  # what the verdict says about such groups
 MAX_SETS = 3  # number of datasets of evaluations that the verdict is about. More do not fit on the first screen.
 
@@ -231,7 +257,7 @@ def tell_change(values: Sequence[float], is_share: bool, margin: float) -> str:
     if start == end:
         return f"stayed at {start}"
     if not abs(values[-1] - values[0]) > margin:
-        return f"went from {start} to {end}, which may be chance"
+        return f"went from {start} to {end}{CHANCE}"
     return f"{'rose' if values[-1] > values[0] else 'fell'} from {start} to {end}"
 
 

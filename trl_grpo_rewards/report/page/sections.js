@@ -40,7 +40,9 @@ const signal = () => (one().groups ? {
   series: many(one().points.signal), none: "No group was live, so no reward had a signal.",
 } : null);
 
-const rewards = () => (one().points.rewards.length === 1 && one().weights[0][1] === 1 ? null : {
+const isPlain = ({ points, weights }) => !points.rewards.length || (points.rewards.length === 1 && weights[0][1] === 1);
+
+const rewards = () => (isPlain(one()) ? null : {
   id: "rewards", title: "Mean score of each reward", height: 320, none: "No reward gave a score.",
   text: `The mean over completions, before weights are applied.${one().outcome ? ` The outcome reward is ${outcome()}.` : ""}`,
   series: many(one().points.rewards),
@@ -48,7 +50,9 @@ const rewards = () => (one().points.rewards.length === 1 && one().weights[0][1] 
 
 const roughly = (share) => (share < 0.01 ? "under 1%" : percent(share));
 
-const length = () => ({
+const isUnknown = (values) => one().advice && values.every((value) => value === null); // a log may lack it
+
+const length = () => (isUnknown(one().points.length) ? null : {
   id: "length", title: "Completion length", height: 320, none: "The records contain no lengths.",
   text: "The mean number of tokens, in a band from the shortest to the longest completion"
     + `${one().points.truncated.some((share) => share >= 0.01) ? "; below it, the share of completions that were truncated at the limit." : "."}`,

@@ -86,8 +86,8 @@ function valuesOf(run) {
     values: pair.slice(0, evaluations), show: isShare(name) ? percent : figure, isTraining: false,
     where: `On held-out problems${dataset ? ` of ${dataset}` : ""}`,
   })));
-  return [...held, ...run.changes.map(({ what, share, values }) => ({
-    title: what, times: run.ends, values, show: share ? percent : figure, isTraining: true, where: "In training" }))];
+  return [...held, ...run.changes.map(({ what, share, values, margin }) => ({
+    title: what, times: run.ends, values, margin, show: share ? percent : figure, isTraining: true, where: "In training" }))];
 }
 
 /** What the values at the beginning and at the end of a run are. */
@@ -95,9 +95,9 @@ function endsText() {
   const long = data.runs.filter(({ checked }) => checked).length;
   const held = data.runs.some(({ held_out: found }) => found.length)
     ? " Held-out values are those of the first and the last evaluation." : "";
-  if (!long) return `In training: the means over the first and the last step.${held}`;
+  if (!long) return `In training: the means over the first and the last steps.${held}`;
   return "In training: the means over the first and the last tenth of the steps"
-    + `${long < data.runs.length ? ", or over the first and the last step of a run with fewer than 20" : ""}.${held}`;
+    + `${long < data.runs.length ? ", or over the first and the last steps of a short run" : ""}.${held}`;
 }
 
 /** Show what a section contains, with a button for its file. */
@@ -131,7 +131,9 @@ function addNumbers() {
 function endTables(values) {
   return [...new Set(values.map(({ where }) => where))].map((place) => {
     const rows = values.filter(({ where }) => where === place);
-    return table([place, ...rows[0].times.map(steps)], rows.map(({ title, values: pair, show }) => [title, ...pair.map(figureOr(show))]), "ends");
+    const heads = [place, ...rows[0].times.map(steps)];
+    return table(heads, rows.map(({ title, values: pair, margin, show }) => [title, ...pair.map((value, at) => (
+      `${figureOr(show)(value)}${at && margin ? ` ± ${show(margin)}` : ""}`))]), "ends");
   });
 }
 
