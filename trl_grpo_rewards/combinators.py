@@ -91,12 +91,16 @@ Steps: TypeAlias = tuple[tuple[int, float], ...] | dict[int, float]
 
 
 def list_points(steps: Steps) -> Sequence[tuple[int, float]]:
-    return [*steps.items()] if isinstance(steps, Mapping) else steps
+    if isinstance(steps, Mapping):
+        return [*steps.items()]
+    return steps
 
 
 def are_in_order(steps: Steps) -> bool:
     positions = [step for step, _ in list_points(steps)]
-    return positions != [] and positions[0] >= 0 and positions == sorted({*positions})
+    if positions == []:
+        return False
+    return positions[0] >= 0 and positions == sorted({*positions})
 
 
 @combinator(

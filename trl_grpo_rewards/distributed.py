@@ -80,7 +80,9 @@ def world_size() -> int:
         return 1
     from torch import distributed
 
-    return distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 1
+    if distributed.is_available() and distributed.is_initialized():
+        return distributed.get_world_size()
+    return 1
 
 
 def rank_index() -> int:

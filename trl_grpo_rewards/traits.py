@@ -149,7 +149,9 @@ class Form:
     def write_answer(self, answer: str) -> str:
         if '"{}"' in self.answer:
             answer = json.dumps(answer, ensure_ascii=False)[1:-1]
-        return self.answer.replace("{}", answer) if self.answer else f"\\boxed{{{answer}}}"
+        if self.answer:
+            return self.answer.replace("{}", answer)
+        return f"\\boxed{{{answer}}}"
 
     def wrap(self, working: str, final: str) -> str:
         """Return a completion with the working and the final part, inside the tags if there are any."""

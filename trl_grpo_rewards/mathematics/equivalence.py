@@ -28,7 +28,9 @@ def are_equal_expressions(one: Value, other: Value) -> bool | None:
     one, other = cancel_terms(one, other)
     symbols = sorted(find_symbols(one) | find_symbols(other))
     try:
-        return are_equal_functions(one, other, symbols) if symbols else have_equal_values(one, other)
+        if symbols:
+            return are_equal_functions(one, other, symbols)
+        return have_equal_values(one, other)
     except TooLarge:
         return one == other
     except Undefined:
@@ -103,7 +105,9 @@ def is_exact_at_zero(value: Value) -> bool:
 
 
 def list_terms(value: Value) -> Values:
-    return value.operands if isinstance(value, Operation) and value.name == "+" else (value,)
+    if isinstance(value, Operation) and value.name == "+":
+        return value.operands
+    return (value,)
 
 
 def make_rest(terms: Values, cancelled: Counter[Value]) -> Value:
@@ -114,7 +118,9 @@ def make_rest(terms: Values, cancelled: Counter[Value]) -> Value:
             left[term] -= 1
         else:
             rest.append(term)
-    return Operation("+", tuple(rest)) if len(rest) > 1 else rest[0] if rest else ZERO
+    if len(rest) > 1:
+        return Operation("+", tuple(rest))
+    return rest[0] if rest else ZERO
 
 
 def compare_at(
@@ -276,7 +282,9 @@ def are_same_up_to_constants(golds: Values, answers: Values, is_solution: bool =
     if not all(map(is_expression, (*golds, *answers))):
         return False
     roles = assign_roles(golds, answers, is_solution)
-    return roles is not None and (are_same_spans(golds, answers, roles) or are_renamed(golds, answers, roles))
+    if roles is None:
+        return False
+    return are_same_spans(golds, answers, roles) or are_renamed(golds, answers, roles)
 
 
 def assign_roles(golds: Values, answers: Values, is_solution: bool) -> Roles | None:

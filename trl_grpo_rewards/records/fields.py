@@ -59,11 +59,15 @@ class Copier:
         return self._replace(f"<{kind.__name__}>")
 
     def _copy_float(self, number: float) -> Any:
-        return number if math.isfinite(number) else self._replace(json.dumps(number))
+        if math.isfinite(number):
+            return number
+        return self._replace(json.dumps(number))
 
     def _copy_text(self, text: str) -> Any:
         readable = text.encode(errors="backslashreplace").decode()  # instead of half of a surrogate pair
-        return self._count(text, len(text)) if readable == text else self._replace(readable)
+        if readable == text:
+            return self._count(text, len(text))
+        return self._replace(readable)
 
     def _copy_dict(self, value: dict, levels: int) -> dict[str, Any]:
         items = self._count(dict.items(value), ITEM_SIZE * dict.__len__(value))

@@ -149,7 +149,9 @@ def name_change(before: Score, now: Score) -> str:
     """Return how a total has changed. None is lower than any."""
     if before == now or (before is not None and now is not None and abs(now - before) <= 1e-9):
         return "equal"
-    return "more" if before is None or (now is not None and now > before) else "less"
+    if before is None or (now is not None and now > before):
+        return "more"
+    return "less"
 
 
 def measure_surprise(totals: list[Score]) -> list[float]:

@@ -260,7 +260,9 @@ def share_right(gold: Any, given: Any, absent: Any = MISSING_FIELD) -> float:
     pairs = pair_parts(gold, given, absent)
     if pairs is None:
         return float(isinstance(gold, bool) == isinstance(given, bool) and gold == given)
-    return sum(share_right(*pair, absent) for pair in pairs) / len(pairs) if pairs else 1.0
+    if pairs:
+        return sum(share_right(*pair, absent) for pair in pairs) / len(pairs)
+    return 1.0
 
 
 def pair_parts(gold: Any, given: Any, absent: Any) -> list[tuple[Any, Any]] | None:
@@ -314,4 +316,6 @@ def score_object(given: dict[str, Any] | None, solution: Any, partial: bool) -> 
     if given is None:
         return 0.0
     share = share_right(gold, given, absent=MISSING_FIELD if isinstance(solution, str) else None)
-    return VALID + (1 - VALID) * share if partial else float(share == 1)
+    if partial:
+        return VALID + (1 - VALID) * share
+    return float(share == 1)

@@ -70,7 +70,9 @@ def tags(completion: str, *names: str, prefilled: bool = False, partial: bool = 
             may_text_follow = name != names[-1] or len(names) == 1 or not text[tag.end :].strip()
             right += is_in_place and may_text_follow and not is_blank(tag.content)
             end = max(end, tag.end)
-    return right / len(names) if partial else float(right == len(names))
+    if partial:
+        return right / len(names)
+    return float(right == len(names))
 
 
 class Tag(NamedTuple):
@@ -233,7 +235,9 @@ def compile_letters(names: tuple[str, ...]) -> Any:
 
 def is_script(name: str) -> bool:
     try:
-        return TAG_NAME.fullmatch(name) is not None and compile_letters((name,)) is not None
+        if TAG_NAME.fullmatch(name) is None:
+            return False
+        return compile_letters((name,)) is not None
     except regex.error:
         return False
 

@@ -73,7 +73,9 @@ def check_backend(backend: str, packages: tuple[str, ...]) -> str | None:
     """Check that programs can run, and return how they are kept in on this machine."""
     sandbox = open_backend(backend, packages)
     sandbox.check_ready()
-    return sandbox.find_tier()[1] if isinstance(sandbox, LocalSandbox) else None
+    if isinstance(sandbox, LocalSandbox):
+        return sandbox.find_tier()[1]
+    return None
 
 
 def write_block(program: str) -> str:
@@ -215,7 +217,9 @@ async def code(
 
 def make_key(program: str | None, mark: bytes, tests: RowTests | UnreadableTests) -> Key | None:
     """Return what is equal for equal programs with equal tests, or None if there is nothing to run."""
-    return None if program is None or isinstance(tests, UnreadableTests) else (program, mark)
+    if program is None or isinstance(tests, UnreadableTests):
+        return None
+    return (program, mark)
 
 
 def settle_doubts(trials: dict[Key, ProgramOutcome], others: Mapping[Key, ProgramOutcome]) -> set[Key]:
@@ -300,7 +304,9 @@ class Shares:
             failure = f"stopped after its share of batch_timeout={self.seconds:g} s"
             return ProgramVerdict(0, 1, "timed_out", failure)
         late = f"no result within batch_timeout={self.seconds:g} s"
-        return Unfinished(late) if self.spent[key] else SandboxFailed(late)
+        if self.spent[key]:
+            return Unfinished(late)
+        return SandboxFailed(late)
 
 
 async def try_one(

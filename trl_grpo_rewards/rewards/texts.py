@@ -51,7 +51,9 @@ def repetition(
     ```
     """
     found = list_ngrams(split_units(completion.casefold(), completion_ids, unit, "repetition"), ngram)
-    return len({*found}) / len(found) - 1.0 if found else 0.0
+    if found:
+        return len({*found}) / len(found) - 1.0
+    return 0.0
 
 
 @reward

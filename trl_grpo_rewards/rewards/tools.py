@@ -131,7 +131,9 @@ def score_calls(
     if score == "exact" and len(made) != len(expected):
         return 0.0
     matched = match_calls(made, expected, compare, is_ordered=order, is_whole=score != "partial")
-    return float(matched == len(expected)) if score == "exact" else 2 * matched / (len(made) + len(expected))
+    if score == "exact":
+        return float(matched == len(expected))
+    return 2 * matched / (len(made) + len(expected))
 
 
 @reward

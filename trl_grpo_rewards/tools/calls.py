@@ -235,7 +235,9 @@ def choose(expected: Any) -> Any:
     if isinstance(expected, Mapping):
         empty = [name for name, one in expected.items() if one.is_optional and one.values in ((), ("",), (None,))]
         return {name: choose(one) for name, one in expected.items() if name not in empty}
-    return [choose(item) for item in expected] if isinstance(expected, (list, tuple)) else expected
+    if isinstance(expected, (list, tuple)):
+        return [choose(item) for item in expected]
+    return expected
 
 
 def read_choices(arguments: Arguments) -> dict[str, Choices]:
@@ -303,7 +305,9 @@ def is_plain_equal(made: Any, expected: Any, how: Comparison) -> bool:
 
 
 def is_json_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not isinstance(value, (int, float)):
+        return False
+    return not isinstance(value, bool)
 
 
 def is_named_equal(
@@ -311,7 +315,9 @@ def is_named_equal(
 ) -> bool:
     """Return whether an argument or a field is as expected: equal, or left out if it may be."""
     if name in made:
-        return name in expected and is_equal(made[name], expected[name], how, levels)
+        if name not in expected:
+            return False
+        return is_equal(made[name], expected[name], how, levels)
     wanted = expected[name]
     return isinstance(wanted, Choices) and wanted.is_optional
 
@@ -364,7 +370,9 @@ def match_calls(
     if is_whole:
         rows = [[float(value == 1.0) for value in row] for row in rows]
     rows = [row for row in rows if any(row)][:MAX_SIMILAR]
-    return align(rows, len(expected)) if is_ordered else assign(rows)
+    if is_ordered:
+        return align(rows, len(expected))
+    return assign(rows)
 
 
 def align(rows: Sequence[Sequence[float]], width: int) -> float:

@@ -98,7 +98,9 @@ def find_boxed_answer(text: str, which: BoxChoice = "last") -> str | None:
     if which == "last":
         return join_last_boxes(text, find_last_boxes(text))
     boxes = [*itertools.islice(BOX_COMMAND.finditer(text), 2)]
-    return None if not boxes or (which == "only" and len(boxes) > 1) else read_box(text, boxes[0].end())[0]
+    if not boxes or (which == "only" and len(boxes) > 1):
+        return None
+    return read_box(text, boxes[0].end())[0]
 
 
 def find_last_boxes(text: str) -> deque[re.Match[str]]:
@@ -115,7 +117,9 @@ def join_last_boxes(text: str, boxes: deque[re.Match[str]]) -> str | None:
         if content is None:
             return None
         if content.strip() or len(boxes) - len(before) > MAX_EMPTY_BOXES:
-            return join_boxes(text, content, box.start(), before) if before else content
+            if before:
+                return join_boxes(text, content, box.start(), before)
+            return content
     return "" if boxes else None
 
 
@@ -165,7 +169,9 @@ def find_stated_answer(text: str) -> str | None:
     statements = [*marked, *list_worded_statements(text, not marked)]
     if statements:
         return max(statements, key=lambda statement: statement[0])[1]
-    return text.strip() if "\n" not in text.strip() and text.strip() else None
+    if "\n" not in text.strip() and text.strip():
+        return text.strip()
+    return None
 
 
 def find_first_statement(text: str) -> int:
@@ -247,7 +253,9 @@ def read_formula(text: str) -> str | None:
         return None
     rest = text[found.end() :].lstrip("*_ ")
     ends = not rest or rest[0] in ".!\n" or formula[-1:] == "."
-    return formula.removesuffix(".") if ends or AFTER_MATHEMATICS.match(rest) else None
+    if ends or AFTER_MATHEMATICS.match(rest):
+        return formula.removesuffix(".")
+    return None
 
 
 def read_sentence(text: str) -> str | None:

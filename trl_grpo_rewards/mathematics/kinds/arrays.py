@@ -85,7 +85,9 @@ def list_cells(value: Value) -> tuple[Value, ...]:
 
 def have_same_shape(one: Value, other: Value) -> bool:
     """Whether two matrices, or vectors, have the same number of rows and of cells in each."""
-    return list_cells(one) != () and find_shape(one) == find_shape(other)
+    if list_cells(one) == ():
+        return False
+    return find_shape(one) == find_shape(other)
 
 
 def find_shape(value: Value) -> list[int]:

@@ -151,7 +151,9 @@ def read_factorial(reader: Reader, value: Value) -> Value:
 
 def is_times(reader: Reader, place: int) -> bool:
     """Whether a letter is the sign of a number in scientific notation: `3 x 10^8`."""
-    return reader.tokens[place - 1].kind in NUMBERS and text_at(reader, place + 1) == "10"
+    if reader.tokens[place - 1].kind not in NUMBERS:
+        return False
+    return text_at(reader, place + 1) == "10"
 
 
 def read_union(reader: Reader, value: Value) -> Value | None:
@@ -243,7 +245,11 @@ def starts_factor(reader: Reader, place: int) -> bool:
 def starts_unit_fraction(reader: Reader, place: int) -> bool:
     r"""Whether a fraction is a unit such as `\frac{\text{km}}{\text{h}}`."""
     after = reader.tokens[place + 1 : min(place + 3, reader.end)]
-    return len(after) == 2 and after[0].kind == "open" and is_upright(after[1])
+    if len(after) != 2:
+        return False
+    if after[0].kind != "open":
+        return False
+    return is_upright(after[1])
 
 
 def is_upright(token: Token) -> bool:
@@ -361,7 +367,11 @@ def multiplies_numerals(node: Operation) -> bool:
 
 def divides_evenly(node: Operation) -> bool:
     quotient = evaluate_exactly(node)
-    return quotient is not None and quotient.denominator == 1 and all(map(is_numeral, node.operands))
+    if quotient is None:
+        return False
+    if quotient.denominator != 1:
+        return False
+    return all(map(is_numeral, node.operands))
 
 
 def is_rational(node: Operation) -> bool:
@@ -395,7 +405,9 @@ COMPUTABLE: dict[str, Callable[[Operation], bool]] = {
 def is_numeral(value: Value) -> bool:
     if isinstance(value, Number) or is_power_of_ten(value):
         return True
-    return is_operation(value, "-", "/", "mixed", "*") and all(map(is_numeral, value.operands))
+    if not is_operation(value, "-", "/", "mixed", "*"):
+        return False
+    return all(map(is_numeral, value.operands))
 
 
 def is_power_of_ten(value: Value) -> bool:

@@ -220,7 +220,9 @@ def find_step(family: Family) -> Numeric:
 
 
 def is_multiple(step: Numeric, ratio: Fraction, other: Numeric) -> bool:
-    return ratio != 0 and are_close(abs(step), abs(other) * ratio)
+    if ratio == 0:
+        return False
+    return are_close(abs(step), abs(other) * ratio)
 
 
 def split_steps(families: list[Family], counts: list[int]) -> list[Family]:

@@ -76,7 +76,9 @@ def is_tuple(value: Value) -> TypeGuard[Collection]:
 
 # --- reading
 def text_at(reader: Reader, place: int) -> str:
-    return reader.tokens[place].text if place < reader.end else ""
+    if place < reader.end:
+        return reader.tokens[place].text
+    return ""
 
 
 def take_text(reader: Reader) -> str:
@@ -146,7 +148,9 @@ def starts_row(reader: Reader, place: int) -> bool:
     """Whether a number follows a number or an angle without a sign. A mixed number or an angle in minutes is one value."""
     tokens = reader.tokens
     if tokens[place].text == "-":
-        return place == reader.start + 2 and is_row_of_signed(tokens[reader.start : reader.end])
+        if place != reader.start + 2:
+            return False
+        return is_row_of_signed(tokens[reader.start : reader.end])
     if tokens[place].kind not in NUMBERS or place == reader.start:
         return False
     after = text_at(reader, place + 1)
@@ -167,9 +171,9 @@ def is_row_of_signed(tokens: list[Token]) -> bool:
     numbers = tokens[1::2]
     if len(signs) != len(numbers) or not all(sign.text == "-" for sign in signs):
         return False
-    return all(sign.spaced for sign in signs[1:]) and all(
-        number.kind == "number" and not number.spaced for number in numbers
-    )
+    if not all(sign.spaced for sign in signs[1:]):
+        return False
+    return all(number.kind == "number" and not number.spaced for number in numbers)
 
 
 def read_row(reader: Reader, first: Value) -> Value:
@@ -315,7 +319,9 @@ def find_letters(value: Value) -> tuple[Value, ...]:
 
 
 def is_letter(value: Value) -> bool:
-    return isinstance(value, Symbol) and len(value.name) == 1 and value.name in CHOICE_LETTERS
+    if not isinstance(value, Symbol):
+        return False
+    return len(value.name) == 1 and value.name in CHOICE_LETTERS
 
 
 def as_collection(value: Value, other: Value) -> Value:
@@ -363,7 +369,9 @@ def match_single(gold: Value, answer: Value, same: Same) -> bool | None:
 
 def equals_each(gold: Value, answers: Sequence[Value], same: Same) -> bool:
     are_values = all(is_expression(answer) or isinstance(answer, Quantity) for answer in answers)
-    return are_values and conjoin([same(gold, answer) for answer in answers]) is True
+    if not are_values:
+        return False
+    return conjoin([same(gold, answer) for answer in answers]) is True
 
 
 def find_single(value: Value) -> Value | None:

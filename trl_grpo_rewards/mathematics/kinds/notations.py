@@ -196,7 +196,9 @@ def read_dashes(reader: Reader) -> Value | None:
 
 def is_difference(tokens: list[Token]) -> bool:
     """Whether spaces are around hyphens that are not in a text."""
-    return any(token.spaced for token in tokens[1:]) and not all(sign.upright for sign in tokens[1::2])
+    if not any(token.spaced for token in tokens[1:]):
+        return False
+    return not all(sign.upright for sign in tokens[1::2])
 
 
 def read_ratio(reader: Reader, value: Value) -> Value:

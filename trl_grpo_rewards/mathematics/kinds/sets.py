@@ -162,7 +162,9 @@ def compare_with(sign: str, bound: Any) -> RealSet | None:
     """Return the numbers that are below, above, equal to or different from a bound, or None for an end at infinity."""
     with_bound = sign in ("\\le", "\\ge", "=")
     if abs(bound) == ENDLESS:
-        return None if with_bound else RealSet([], lambda number: COMPARE[sign](number, bound))
+        if with_bound:
+            return None
+        return RealSet([], lambda number: COMPARE[sign](number, bound))
     return RealSet([bound], lambda number: with_bound if are_close(number, bound) else COMPARE[sign](number, bound))
 
 
@@ -214,7 +216,9 @@ def is_set(value: Value) -> bool:
         return isinstance(value, Builder) or is_operation(value, *SET_OPERATIONS) or find_named(value) is not None
     if value.brackets in ("(]", "[)") or any(item in (INFINITY, MINUS_INFINITY) for item in value.items):
         return True
-    return is_list(value) and any(map(is_set, value.items))
+    if not is_list(value):
+        return False
+    return any(map(is_set, value.items))
 
 
 def find_named(value: Value) -> RealSet | None:
@@ -270,7 +274,9 @@ def find_builder(value: Builder) -> RealSet | None:
         return found
     if value.domain == "N":
         found = intersect(found, FROM_ZERO)
-    return find_integers(found) if value.domain in ("Z", "N") else None
+    if value.domain in ("Z", "N"):
+        return find_integers(found)
+    return None
 
 
 def find_integers(numbers: RealSet) -> RealSet | None:
@@ -460,7 +466,9 @@ def match_cases(gold: Value, answer: Value, same: Same) -> Verdict:
 
 def are_same_conditions(condition: Value, gold: Cases, its_condition: Value, answer: Cases, same: Same) -> bool:
     if condition != its_condition and OTHER_CASES in (condition, its_condition):
-        return is_rest(its_condition, gold) if condition == OTHER_CASES else is_rest(condition, answer)
+        if condition == OTHER_CASES:
+            return is_rest(its_condition, gold)
+        return is_rest(condition, answer)
     return bool(same(condition, its_condition))
 
 
@@ -468,7 +476,11 @@ def is_rest(condition: Value, cases: Cases) -> bool:
     """Whether a condition is met exactly where those of a function, which ends with "otherwise", are not."""
     rest = find_set(condition)
     parts = find_all_sets([its_condition for _, its_condition in cases.rows if its_condition != OTHER_CASES])
-    return rest is not None and parts is not None and are_same_sets(rest, complement(unite(*parts)))
+    if rest is None:
+        return False
+    if parts is None:
+        return False
+    return are_same_sets(rest, complement(unite(*parts)))
 
 
 SETS = Kind(is_set, match_sets)
