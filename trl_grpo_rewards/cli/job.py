@@ -494,7 +494,7 @@ def to_messages(data: Dataset, system: list[dict[str, str]]) -> Dataset:
     """Return a dataset whose prompts are messages, each after those of the system."""
 
     def write(batch: dict) -> dict:
-        return {"prompt": [[*system, *list_messages(prompt)] for prompt in batch["prompt"]]}
+        return {"prompt": [[*system, *make_conversation(prompt)] for prompt in batch["prompt"]]}
 
     with quiet_datasets():
         if len(data):
@@ -502,7 +502,7 @@ def to_messages(data: Dataset, system: list[dict[str, str]]) -> Dataset:
         return data
 
 
-def list_messages(prompt: str | list[dict[str, Any]]) -> list[dict[str, Any]]:
+def make_conversation(prompt: str | list[dict[str, Any]]) -> list[dict[str, Any]]:
     if isinstance(prompt, str):
         return [{"role": "user", "content": prompt}]
     return prompt

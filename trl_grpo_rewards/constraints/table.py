@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from importlib.util import find_spec
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, Literal, NewType, TypeVar, get_type_hints
 
 from ..visible import drop_invisible
@@ -155,7 +155,7 @@ def pair_arguments(names: Any, arguments: Any) -> list[tuple[str, Mapping[str, A
     if not isinstance(names, (list, tuple)):
         raise UnreadableConstraint(f"the constraints are {names!r:.100}, which is not a list")
     if all(isinstance(name, Mapping) for name in names):
-        return [pair for constraint in names for pair in read_dict(constraint)]
+        return [*chain.from_iterable(map(read_dict, names))]
     values = [arguments] if isinstance(arguments, Mapping) else arguments
     if values is None:
         values = [None] * len(names)

@@ -1,6 +1,5 @@
 """Rewards for the right answer."""
 
-from collections import defaultdict
 from itertools import zip_longest
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -146,13 +145,13 @@ def verify_accepted(
     pairs = [(row, read_gold(gold)) for row, value in enumerate(solution) for gold in list_solutions(value)]
     verifications = verify_pairs([(gold, answers[row]) for row, gold in pairs], rules)
     questions = prompts if rules.evaluated else None
-    scores: defaultdict[int, list[Score]] = defaultdict(list)
+    scores: list[list[Score]] = [[] for _ in answers]
     for (row, gold), (equal, _, _) in zip(pairs, verifications, strict=True):
         if equal and questions and is_copied(answers[row], gold, questions[row]):
             equal = False
         scores[row].append(1.0 if equal else pay_unequal(equal, answers[row], partial))
     log_verifications(verifications, log_metric)
-    return [choose_best(scores[row]) for row in range(len(answers))]
+    return [*map(choose_best, scores)]
 
 
 def log_verifications(verifications: list[Verification], log_metric: LogMetric) -> None:

@@ -282,7 +282,8 @@ class Shares:
     """
 
     def __init__(self, keys: Sequence[Key], seconds: float, workers: int) -> None:
-        self.seconds, self.share = seconds, SHARE * seconds * workers / max(1, len(keys))
+        self.seconds = seconds
+        self.share = SHARE * seconds * workers / max(1, len(keys))
         self.spent = dict.fromkeys(keys, 0.0)
         self.needed = {*keys} if workers else set[Key]()
         self.is_free = asyncio.Event()
@@ -347,11 +348,17 @@ def find_doubtful_rows(
     doubts = {}
     for place, key in enumerate(keys):
         if key and isinstance(trials[key], UnreadableTests):
-            row = {name: values[place] for name, values in columns.items() if isinstance(values, list)}
-            own = find_reference(row | {"prompt": row.get("prompts")}, "tests")
-            if judge := passed.get(key[1]) or own and (own, key[1]):
+            judge = passed.get(key[1]) or find_own_key(place, key[1], columns)
+            if judge is not None:
                 doubts[key] = judge
     return doubts
+
+
+def find_own_key(place: int, mark: bytes, columns: Mapping[str, list[Any]]) -> Key | None:
+    """Return the row's own solution with its tests, or None if it has no solution."""
+    row = {name: values[place] for name, values in columns.items() if isinstance(values, list)}
+    own = find_reference(row | {"prompt": row.get("prompts")}, "tests")
+    return (own, mark) if own else None
 
 
 def count_failures(trials: Mapping[Key, ProgramOutcome], backend: str, max_failures: float) -> None:

@@ -278,10 +278,14 @@ def is_equal(made: Any, expected: Any, how: Comparison = "exact", levels: int = 
     if isinstance(made, Untyped):
         return any(is_equal(reading, expected, how, levels) for reading in made.list_readings())
     if isinstance(made, Mapping) and isinstance(expected, Mapping):
-        return all(is_named_equal(made, expected, name, how, levels - 1) for name in {*made, *expected})
+        return are_fields_equal(made, expected, how, levels - 1)
     if isinstance(made, (list, tuple)) and isinstance(expected, (list, tuple)):
         return are_items_equal(made, expected, how, levels - 1)
     return is_plain_equal(made, expected, how)
+
+
+def are_fields_equal(made: Mapping[Any, Any], expected: Mapping[Any, Any], how: Comparison, levels: int) -> bool:
+    return all(is_named_equal(made, expected, name, how, levels) for name in {*made, *expected})
 
 
 def are_items_equal(made: Sequence[Any], expected: Sequence[Any], how: Comparison, levels: int) -> bool:

@@ -208,14 +208,22 @@ def join_brackets(left: Value, right: Collection) -> Value | None:
     """Return points side by side, or disjoint cycles such as `(1 2)(3 4)`, or None."""
     items = left.operands if is_operation(left, "cycles") else items_of(left)
     tuples = [item for item in (*items, right) if isinstance(item, Collection) and item.brackets == "()"]
-    numbers = [number for item in tuples for number in item.items]
-    if len(tuples) <= len(items) or not all(isinstance(number, Number) for number in numbers):
+    if len(tuples) <= len(items) or not all(map(has_numbers, tuples)):
         return None
     if not any(item.word for item in tuples):
         return Collection("", tuple(tuples))
+    numbers = [number for item in tuples for number in item.items]
     if len({*numbers}) < len(numbers):
         return None
-    return Operation("cycles", tuple(Collection("()", begin_with_first(item.items), "row") for item in tuples))
+    return Operation("cycles", tuple(map(make_cycle, tuples)))
+
+
+def has_numbers(value: Collection) -> bool:
+    return all(isinstance(item, Number) for item in value.items)
+
+
+def make_cycle(value: Collection) -> Collection:
+    return Collection("()", begin_with_first(value.items), "row")
 
 
 def begin_with_first(cycle: tuple[Value, ...]) -> tuple[Value, ...]:
@@ -317,7 +325,9 @@ def match_expressions(gold: Value, answer: Value, same: Same) -> bool | None:
     if is_infinite(gold) or is_infinite(answer):
         return match_infinity(gold, answer)
     verdict = are_equal_expressions(gold, answer)
-    return verdict or (not same.is_part and are_same_up_to_constants([gold], [answer])) or verdict
+    if not verdict and not same.is_part and are_same_up_to_constants([gold], [answer]):
+        return True
+    return verdict
 
 
 def is_infinite(value: Value) -> bool:

@@ -79,12 +79,13 @@ def find_membership(tokens: list[Token]) -> tuple[str, str] | None:
 
 def find_condition_in_words(tokens: list[Token]) -> tuple[str, str] | None:
     letters = [token.text for token in tokens if token.kind == "letter"]
-    letters = [letter for letter in letters if letter != "a"] or letters
-    words = {token.text.casefold() for token in tokens} - {letter.casefold() for letter in letters}
-    if len(letters) != 1 or not words <= IN_WORDS:
+    names = [letter for letter in letters if letter != "a"] or letters
+    words = {token.text.casefold() for token in tokens}
+    words.difference_update(map(str.casefold, names))
+    if len(names) != 1 or not words <= IN_WORDS:
         return None
     domain = find_domain_in_words(words)
-    return None if domain is None else (letters[0], domain)
+    return None if domain is None else (names[0], domain)
 
 
 def find_domain_in_words(words: set[str]) -> str | None:

@@ -229,12 +229,17 @@ def attach_unit(reader: Reader, value: Value) -> Value | None:
     unit = read_unit([*degrees, *rest])
     if unit is None:
         raise Unreadable("words that are no unit")
-    if is_operation(value, "+") and not rest[0].upright and rest[0].text in SHORT_SYMBOLS:
+    check_unit(value, unit, rest)
+    reader.place = end
+    return Quantity(amount, unit)
+
+
+def check_unit(value: Value, unit: Unit, tokens: Sequence[Token]) -> None:
+    """Raise if the tokens after a value may be something other than its unit."""
+    if is_operation(value, "+") and not tokens[0].upright and tokens[0].text in SHORT_SYMBOLS:
         raise Unreadable("letters after a sum, which may be factors")
     if is_bare_name(value) and not any(name in UNIT_NAMES for name, _ in unit):
         raise Unreadable("words after a name")
-    reader.place = end
-    return Quantity(amount, unit)
 
 
 def is_ordinal(tokens: Sequence[Token]) -> bool:

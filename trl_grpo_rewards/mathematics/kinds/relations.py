@@ -452,14 +452,20 @@ def match_relations(gold: Value, answer: Value, same: Same) -> Verdict:
     """Compare the values of one name, or else two relations as such."""
     if isinstance(gold, Relation) and isinstance(answer, Relation):
         answer = rename_argument(gold, answer)
-    value, its_value = (find_labelled_value(side) if isinstance(side, Relation) else side for side in (gold, answer))
+    value = find_value(gold)
+    its_value = find_value(answer)
     names = [name_of(side) for side in (gold, answer) if isinstance(side, Relation)]
     if value is not None and its_value is not None and have_same_name(names[0], names[-1]):
         verdict = same(value, its_value)
         return verdict or are_same_solutions(gold, value, its_value, same) or verdict
-    if not isinstance(gold, Relation) or not isinstance(answer, Relation):
-        return False
-    return match_chains(gold, answer, same)
+    if isinstance(gold, Relation) and isinstance(answer, Relation):
+        return match_chains(gold, answer, same)
+    return False
+
+
+def find_value(side: Value) -> Value | None:
+    """Return the value that a relation gives a name, or a value that is not a relation."""
+    return find_labelled_value(side) if isinstance(side, Relation) else side
 
 
 def match_chains(gold: Relation, answer: Relation, same: Same) -> bool | None:

@@ -153,7 +153,8 @@ class RealSet(NamedTuple):
     contains: Callable[[Any], bool]
 
 
-EVERYTHING, NOTHING = RealSet([], lambda number: True), RealSet([], lambda number: False)
+ALL_REALS = RealSet([], lambda number: True)
+NO_REALS = RealSet([], lambda number: False)
 FROM_ZERO = RealSet([CONTEXT.mpf(0)], lambda number: number >= 0)
 COMPARE = {"<": lt, ">": gt, "\\le": lt, "\\ge": gt, "\\ne": ne, "=": eq}
 
@@ -201,7 +202,7 @@ def are_same_sets(one: RealSet, other: RealSet) -> bool:
     return all(one.contains(number) == other.contains(number) for number in list_probes(one, other))
 
 
-NAMED_SETS = {"\\mathbb{R}": EVERYTHING, "\\emptyset": NOTHING} | {
+NAMED_SETS = {"\\mathbb{R}": ALL_REALS, "\\emptyset": NO_REALS} | {
     f"\\mathbb{{R}}{mark}": compare_with(sign, CONTEXT.mpf(0))
     for sign, marks in {">": "^+ _>0 _+ _+^*", "\\ge": "_ge0 ^+_0", "<": "^- _<0", "\\ne": "^* ^\\times"}.items()
     for mark in marks.split()
@@ -227,8 +228,8 @@ def find_named(value: Value) -> RealSet | None:
     if not isinstance(value, Text):
         return None
     if " ".join(value.words) in ALL_NUMBERS:
-        return EVERYTHING
-    return NOTHING if normalize_words(value.words) == NO_SOLUTION else None
+        return ALL_REALS
+    return NO_REALS if normalize_words(value.words) == NO_SOLUTION else None
 
 
 def find_set(value: Value) -> RealSet | None:
@@ -298,7 +299,7 @@ def find_list(value: Collection) -> RealSet | None:
     common = intersect(*parts)
     if len(common.ends) > MAX_ENDS:
         return None
-    if value.word == "or" or are_same_sets(common, NOTHING):
+    if value.word == "or" or are_same_sets(common, NO_REALS):
         return unite(*parts)
     names = [{name for name in find_all_symbols(item) if not name.startswith("\\")} for item in value.items]
     if not all(isinstance(item, Relation) for item in value.items) or names[1:] != names[:-1]:
@@ -336,7 +337,7 @@ def to_real(value: Value) -> Any:
 def solve(relation: Relation) -> RealSet | None:
     if is_relation(relation, "\\in"):
         return find_set(relation.sides[1])
-    result = EVERYTHING
+    result = ALL_REALS
     sides = [Symbol("f") if isinstance(side, Call) else side for side in relation.sides]
     for left, sign, right in zip(sides, relation.signs, sides[1:], strict=False):
         part = solve_pair(left, sign, right)

@@ -70,7 +70,8 @@ VERDICT = re.compile(
 
 def is_chosen(text: str, found: re.Match[str]) -> bool:
     """Whether a letter in a text is the one that is chosen, and no symbol of a formula or subject of a sentence."""
-    before, after = text[: found.start()], text[found.end() :]
+    before = text[: found.start()]
+    after = text[found.end() :]
     if IN_FORMULA_BEFORE.search(before[-40:]) or IN_FORMULA_AFTER.match(after):
         return False
     goes_on = re.match(r"\s+[a-z]{2,}", after)
