@@ -68,22 +68,25 @@ def run_tests(tests: "dict[str, Any]", goes_on: bool) -> None:
 
 def run_each(peer: TestsSide, tests: "Iterator[Any]", text: str, goes_on: bool) -> "dict[str, Any]":
     """Run tests, up to the first failure or all. Return how many there are and have passed, and the first failure."""
-    verdict: dict[str, Any] = {"passed": 0, "total": 0, "failure": "", "crashed": False}
+    total = 0
+    passed = 0
+    failure = ""
+    is_crashed = False
     for test, is_counted in tests:
-        if verdict["failure"] and not goes_on:
+        if failure and not goes_on:
             break
         error = run_test(peer, test, text)
         if error is None:
-            verdict["passed"] += is_counted
-            verdict["total"] += is_counted
+            passed += is_counted
+            total += is_counted
         elif peer.has_raised(error) or type(error) is not SystemExit or error.code:
-            verdict["total"] += 1
-            if not verdict["failure"]:
+            total += 1
+            if not failure:
                 call = describe_call(*peer.last_call or [None])
-                verdict["failure"] = f"{find_failing_line(error)}{describe_error(error)}{call}"
-                verdict["crashed"] = peer.has_raised(error)
+                failure = f"{find_failing_line(error)}{describe_error(error)}{call}"
+                is_crashed = peer.has_raised(error)
         del error  # and what its frames have
-    return verdict
+    return {"passed": passed, "total": total, "failure": failure, "crashed": is_crashed}
 
 
 def run_test(peer: TestsSide, test: Any, text: str) -> Any:
