@@ -53,12 +53,14 @@ async def gate(
     return scores
 
 
-@combinator(
-    check=requires(
-        "clip() requires low, high or both, with low <= high",
-        lambda low, high: (low, high) != (None, None) and (None in (low, high) or low <= high),
-    )
-)
+def is_range(low: float | None, high: float | None) -> bool:
+    """Whether at least one bound is set, and two are in order."""
+    if low is None or high is None:
+        return low is not high
+    return low <= high
+
+
+@combinator(check=requires("clip() requires low, high or both, with low <= high", is_range))
 async def clip(batch: Batch, *, reward: Reward, low: float | None = None, high: float | None = None) -> list[Score]:
     """
     The reward, limited to at least `low` and at most `high`; None stays None.

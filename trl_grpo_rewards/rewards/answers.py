@@ -210,10 +210,16 @@ def spell_barely(text: str) -> str:
     return strip_outer_marks(spelled.strip(OUTER_MARKS)).strip(OUTER_MARKS) or spelled
 
 
+def are_different_capitals(letters: str) -> bool:
+    if not letters.isalpha() or not letters.isupper():
+        return False
+    return len({*letters}) == len(letters) > 1
+
+
 @reward(
     check=requires(
         "choice() requires two or more different capital letters",
-        lambda letters: letters.isalpha() and letters.isupper() and len({*letters}) == len(letters) > 1,
+        are_different_capitals,
         "Write choice('ABCD').",
     ),
     outcome=True,

@@ -78,9 +78,12 @@ def overlap(completion: str, solution: Any) -> float | None:
     """
     words = tally_words(strip_reasoning(completion))
     golds = map(tally_words, list_solutions(solution))
-    return choose_best(
-        [2 * (words & gold).total() / (words.total() + gold.total()) if gold else None for gold in golds]
-    )
+    return choose_best([compute_overlap(words, gold) if gold else None for gold in golds])
+
+
+def compute_overlap(words: Counter[str], gold: Counter[str]) -> float:
+    common = (words & gold).total()
+    return 2 * common / (words.total() + gold.total())
 
 
 def tally_words(text: Any) -> Counter[str]:
