@@ -108,9 +108,8 @@ def exact_sum(*terms: Fraction) -> Fraction | None:
 def exact_gcd(
     *numbers: Fraction, above: Callable[..., int] = math.gcd, below: Callable[..., int] = math.lcm
 ) -> Fraction:
-    return Fraction(
-        above(*(number.numerator for number in numbers)), below(*(number.denominator for number in numbers))
-    )
+    numerator = above(*(number.numerator for number in numbers))
+    return Fraction(numerator, below(*(number.denominator for number in numbers)))
 
 
 EXACT_OPERATIONS: dict[str, Callable[..., Fraction | None]] = {
@@ -203,9 +202,8 @@ def evaluate_series(value: Operation, point: Point, only_real: bool) -> Numeric:
     if last - first > MAX_TERMS:
         raise TooLarge
     spend(int(3 * (last - first + 1)) if last >= first else 1)
-    terms = [
-        evaluate_node(body, {**point, index.name: CONTEXT.mpf(k)}, only_real) for k in range(int(first), int(last) + 1)
-    ]
+    indices = map(CONTEXT.mpf, range(int(first), int(last) + 1))
+    terms = [evaluate_node(body, {**point, index.name: number}, only_real) for number in indices]
     join = operator.add if value.name == "sum" else operator.mul
     return guard(functools.reduce(join, terms, CONTEXT.mpf(value.name == "prod")))
 

@@ -103,11 +103,12 @@ def normalize_words(words: Sequence[str]) -> tuple[str, ...]:
     if rest in USUAL_STATES:
         return USUAL_STATES[rest]
     folded = [word.casefold() for word in words]
-    return tuple(
-        singularize(word)
-        for word, said, after in zip(folded, words, [*folded[1:], ""], strict=True)
-        if not (said in ARTICLES and after and after not in NO_NOUNS) and not has_role(word, "ordinal")
-    )
+    kept = []
+    for word, said, after in zip(folded, words, [*folded[1:], ""], strict=True):
+        is_article = said in ARTICLES and after and after not in NO_NOUNS
+        if not is_article and not has_role(word, "ordinal"):
+            kept.append(singularize(word))
+    return tuple(kept)
 
 
 def singularize(word: str) -> str:

@@ -190,13 +190,17 @@ def list_marked_statements(text: str) -> Iterator[tuple[int, str | None]]:
     """Yield where the last statement of each kind of mark is, and its answer, which is None if it was cut off."""
     if boxes := find_last_boxes(text):
         content = join_last_boxes(text, boxes)
-        yield (boxes[-1].end(), add_other_letter(text, read_box(text, boxes[-1].end())[1], content))
+        last = boxes[-1].end()
+        _, end = read_box(text, last)
+        yield (last, add_other_letter(text, end, content))
     if (hashes := text.rfind("####")) >= 0:
         yield (hashes, read_statement(text[hashes + 4 :].strip().partition("\n")[0]))
     for closing in deque(TAG_END.finditer(text), maxlen=1):
         before = text[: closing.start()]
         opening = before.lower().rfind(f"<{closing[1].lower()}>")
-        inside = TAG_END.split(before[opening + len(closing[1]) + 2 :] if opening >= 0 else before)[0].strip()
+        if opening >= 0:
+            before = before[opening + len(closing[1]) + 2 :]
+        inside = TAG_END.split(before)[0].strip()
         yield (closing.start(), add_other_letter(text, closing.end(), find_stated_answer(inside) or inside or None))
 
 
@@ -211,7 +215,8 @@ def list_worded_statements(text: str, are_alone: bool) -> Iterator[tuple[int, st
     if (place := find_phrase(text, are_alone)) is not None:
         yield (place, read_statement(text[place:]))
     for last_named in deque(NAMED_LAST.finditer(text), maxlen=1):
-        line = text[max(0, last_named.start() - MAX_NAMED_CHARS) : last_named.start()].rpartition("\n")[2]
+        end_of_line = last_named.start()
+        line = text[max(0, end_of_line - MAX_NAMED_CHARS) : end_of_line].rpartition("\n")[2]
         if (named := BEFORE_NAMED.fullmatch(line)) is not None:
             yield (last_named.start() - len(named[1]), read_statement(named[1]))
     end = len(text.rstrip())

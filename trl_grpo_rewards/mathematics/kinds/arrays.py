@@ -154,10 +154,12 @@ def find_determinant(rows: MatrixRows) -> Value:
     if len(rows) == 2:
         minors = [rows[1][1], rows[1][0]]
     else:
-        below = [[[*row[:place], *row[place + 1 :]] for row in rows[1:]] for place in range(len(rows))]
+        places = range(len(rows))
+        below = [[[*row[:place], *row[place + 1 :]] for row in rows[1:]] for place in places]
         minors = [*map(find_determinant, below)]
     terms = [combine_values("*", cell, minor) for cell, minor in zip(rows[0], minors, strict=True)]
-    value = Operation("+", tuple(negate(term) if place % 2 else term for place, term in enumerate(terms)))
+    signed = [negate(term) if place % 2 else term for place, term in enumerate(terms)]
+    value = Operation("+", tuple(signed))
     check_size([value])
     return value
 
@@ -180,7 +182,8 @@ def split_rows(reader: Reader, skips_empty: bool = False) -> list[list[tuple[int
 def split_range(reader: Reader, start: int, end: int, sign: str) -> list[tuple[int, int]]:
     """Return the ranges between the places of a sign outside of brackets."""
     places = find_places(reader, start, end, sign)
-    return [*zip([start, *(place + 1 for place in places)], [*places, end], strict=True)]
+    starts = [start, *(place + 1 for place in places)]
+    return [*zip(starts, [*places, end], strict=True)]
 
 
 def read_matrix(reader: Reader) -> Value:

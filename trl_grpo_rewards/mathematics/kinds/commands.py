@@ -263,7 +263,8 @@ def read_series(reader: Reader) -> Value:
     body = reader.read(PRODUCT)
     if not isinstance(index, Symbol):
         return Operation(name, (index, first, bounds["^"], body))
-    inside = [node.name for node in walk(body) if isinstance(node, Symbol) and node.name.startswith(BOUND)]
+    names = [node.name for node in walk(body) if isinstance(node, Symbol)]
+    inside = [name for name in names if name.startswith(BOUND)]
     level = 1 + max((int(name.removeprefix(BOUND)) for name in inside), default=0)
     bound = Symbol(f"{BOUND}{level}")
     return Operation(name, (bound, first, bounds["^"], rename_index(body, index.name, bound)))

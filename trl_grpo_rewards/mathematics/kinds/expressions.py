@@ -397,7 +397,8 @@ def is_computable_function(node: Operation) -> bool:
     number = evaluate_constant(node)
     if number is None or not is_real(number) or not abs(number) < MAX_WORKED_OUT:
         return False
-    return any(abs(number * k - round(number.real * k)) < 1e-30 for k in (1, 2, 3, 4, 6))
+    multiples = [number * factor for factor in (1, 2, 3, 4, 6)]
+    return any(abs(multiple - round(multiple.real)) < 1e-30 for multiple in multiples)
 
 
 # Whether an operation could be worked out, for those that are not functions.

@@ -153,7 +153,8 @@ def as_family(value: Value, other: Value) -> Value:
     if is_operation(value, "mod") and isinstance(other, Residue):
         value = Residue(*value.operands)
     if isinstance(value, Residue):
-        return Family(Operation("+", (value.value, Operation("*", (value.modulus, Symbol("k"))))), "k", "Z")
+        multiple = Operation("*", (value.modulus, Symbol("k")))
+        return Family(Operation("+", (value.value, multiple)), "k", "Z")
     if isinstance(other, Family | Residue) and (is_expression(value) or isinstance(value, Collection)):
         return add_condition(value, other)
     return value
@@ -255,7 +256,8 @@ def match_one_family(one: Family, other: Family, same: Same) -> bool | None:
     for sign, shift in ((1, 0), *find_moves(one, other)):
         if start is not None and its_start is not None and (sign, shift) != (1, its_start - start):
             continue
-        verdict = same(one.value, substitute(other.value, {other.index: move_index(one.index, sign, shift)}))
+        moved = move_index(one.index, sign, shift)
+        verdict = same(one.value, substitute(other.value, {other.index: moved}))
         if verdict is not False:
             return verdict
     return False

@@ -212,12 +212,14 @@ def fill_dots(values: list[Value]) -> list[Value]:
     if step == 0 or (last - start) % step or not 0 < (last - start) / step <= MAX_DOTS:
         return values
     count = int((last - start) / step)
-    return [*values[:-2], *(make_number(start + step * number) for number in range(1, count + 1))]
+    filled = [make_number(start + step * number) for number in range(1, count + 1)]
+    return [*values[:-2], *filled]
 
 
 def read_parts(reader: Reader) -> Value | None:
     """Return the answers to the parts of a question in their order: `(i) 3 (ii) 5` or `(1) 3; (2) 5`."""
-    ranges = [(start + 3, end) for start, end in pairwise([*find_part_numbers(reader), reader.end])]
+    numbers = find_part_numbers(reader)
+    ranges = [(start + 3, end) for start, end in pairwise([*numbers, reader.end])]
     if len(ranges) < 2 or any(start == end for start, end in ranges):
         return None
     items = tuple(reader.statement(*part) for part in ranges)
@@ -345,7 +347,8 @@ def match_collections(gold: Value, answer: Value, same: Same) -> Verdict:
         return same.in_any_order(one.items, other.items)
     if sum(map(is_finite_set, one.items)) != sum(map(is_finite_set, other.items)):
         return False  # {3} is an element that is not 3
-    return same.in_any_order([*dict.fromkeys(one.items)], [*dict.fromkeys(other.items)])
+    items = [*dict.fromkeys(one.items)]
+    return same.in_any_order(items, [*dict.fromkeys(other.items)])
 
 
 def has_order(value: Collection) -> bool:

@@ -129,7 +129,9 @@ def is_part_of_name(value: Value) -> bool:
 
 
 def is_differential(factors: tuple[Value, ...]) -> bool:
-    return factors[0] == Symbol("\\nabla") or factors in ((Symbol("d"), Symbol("y")), (Symbol("d"), Symbol("f")))
+    if factors[0] == Symbol("\\nabla"):
+        return True
+    return factors in ((Symbol("d"), Symbol("y")), (Symbol("d"), Symbol("f")))
 
 
 def is_derivative(value: Value) -> bool:

@@ -46,7 +46,9 @@ def parse_base(texts: Sequence[str]) -> int | None:
 def make_based(digits: str, texts: Sequence[str], in_words: bool = False) -> Value:
     """Return digits with the base that texts name. Raises [`Unreadable`] if they name none, or if a digit is too large."""
     base = parse_base(texts)
-    if base is None or not DIGITS.fullmatch(digits) or any(int(digit, 36) >= base for digit in digits):
+    if base is None or not DIGITS.fullmatch(digits):
+        raise Unreadable("no base")
+    if any(int(digit, 36) >= base for digit in digits):
         raise Unreadable("no base")
     digits = digits.upper().lstrip("0") or "0"
     number = make_number(parse_digits(digits, base))

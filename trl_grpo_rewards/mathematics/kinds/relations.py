@@ -247,7 +247,8 @@ def name_point(name: Symbol, point: Collection) -> Value | None:
     """Return the point that `A(1, 2)` names, or the condition that `t(0, 4]` states without its sign."""
     if point.brackets in ("(]", "[)"):
         return Relation((name, point), ("\\in",))
-    is_point = name.name[:1].isupper() and (len(name.name) == 1 or name.name[1] in "_'")
+    is_capital = name.name[:1].isupper()
+    is_point = is_capital and (len(name.name) == 1 or name.name[1] in "_'")
     return equate(name, point) if is_point else None
 
 

@@ -447,12 +447,16 @@ def match_intervals(gold: Value, answer: Value, same: Same) -> Verdict:
 def match_builders(gold: Value, answer: Value, same: Same) -> Verdict:
     if not isinstance(gold, Builder) or not isinstance(answer, Builder):
         return UNDECIDED
-    return (gold.head, gold.domain) == (answer.head, answer.domain) and same(gold.condition, answer.condition)
+    if (gold.head, gold.domain) != (answer.head, answer.domain):
+        return False
+    return same(gold.condition, answer.condition)
 
 
 def match_cases(gold: Value, answer: Value, same: Same) -> Verdict:
     """Return whether each row of one function equals a row of the other, or None if that cannot be computed."""
-    if not isinstance(gold, Cases) or not isinstance(answer, Cases) or len(gold.rows) != len(answer.rows):
+    if not isinstance(gold, Cases) or not isinstance(answer, Cases):
+        return False
+    if len(gold.rows) != len(answer.rows):
         return False
     left = [*answer.rows]
     verdicts = []

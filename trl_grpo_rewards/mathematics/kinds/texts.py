@@ -149,7 +149,9 @@ def fold(tokens: list[Token]) -> tuple[str, ...]:
 
 def is_sentence(tokens: list[Token]) -> bool:
     words = {token.text.casefold() for token in tokens if token.kind == "word" or token.text in ("\\max", "\\min")}
-    return len(words) >= SENTENCE_WORDS or (len(words) > 1 and any(token.kind == "command" for token in tokens))
+    if len(words) >= SENTENCE_WORDS:
+        return True
+    return len(words) > 1 and any(token.kind == "command" for token in tokens)
 
 
 def is_title(tokens: list[Token]) -> bool:
@@ -256,7 +258,9 @@ def bars_label(word: str) -> bool:
 def ends_label(reader: Reader, place: int) -> bool:
     """Whether a comma is part of a label, as in `Therefore, x = 7` and `Thus, the answer is 7`."""
     before = reader.texts(reader.place, place)
-    return all(has_role(text, "label") for text in before) or reader.texts(place + 1, place + 2) == ["the"]
+    if reader.texts(place + 1, place + 2) == ["the"]:
+        return True
+    return all(has_role(text, "label") for text in before)
 
 
 def skip_label(reader: Reader) -> None:
