@@ -142,18 +142,20 @@ def report_problems(found: Findings, problems: Problems, rows: int, tried: Colle
     """Add the problems to what was found: as faults or warnings if many rows have them."""
     if tried and all(has_timed_out(row.empty) for row in tried):
         found.hopeless = "the tests do not end"
-    own = sum(isinstance(row.own, ProgramVerdict) for row in tried)
-    if own:
-        found.lines.append(f"{own - len(problems['failed']):,} of {own:,} solutions of the dataset pass their tests")
-    totals = {"impossible": rows, "unreadable": rows, "failed": own, "unnoticed": own}
+    judged = sum(isinstance(row.own, ProgramVerdict) for row in tried)
+    if judged:
+        found.lines.append(
+            f"{judged - len(problems['failed']):,} of {judged:,} solutions of the dataset pass their tests"
+        )
+    totals = {"impossible": rows, "unreadable": rows, "failed": judged, "unnoticed": judged}
     for problem, (most, what) in PROBLEMS.items():
         places = problems[problem]
         total = totals.get(problem, len(tried))
         levels = [found.faults, found.warnings, found.lines][problem == "unnoticed" :]
         remedy = "Add tests to them." if problem == "unnoticed" else "Correct or remove these rows."
         for place, why in islice(places.items(), 1):
-            said = what.format(column=column, places=", ".join(map(str, islice(places, NAMED_ROWS))))
-            text = f"{len(places):,} of {total:,} rows {said}. Row {place}: {why}"
+            sentence = what.format(column=column, places=", ".join(map(str, islice(places, NAMED_ROWS))))
+            text = f"{len(places):,} of {total:,} rows {sentence}. Row {place}: {why}"
             is_many = len(places) > most * total  # a few change nothing
             levels[not is_many].append(f"{text.rstrip('.')}. {remedy}" if is_many else text)
 

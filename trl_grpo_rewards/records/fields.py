@@ -199,12 +199,12 @@ def unpack_ids(ids: str | list[int]) -> list[int]:
 
 def summarize_totals(totals: list[float | None]) -> dict[str, Any]:
     """Return the totals of a group with their mean, standard deviation and spread."""
-    known = [total for total in totals if total is not None]
-    if not known:
+    scored = [total for total in totals if total is not None]
+    if not scored:
         return {"total": totals, "mean": None, "std": None, "spread": None}
-    mean = sum(known) / len(known)
-    deviation = math.sqrt(sum((total - mean) ** 2 for total in known) / len(known))
-    return {"total": totals, "mean": mean, "std": deviation, "spread": max(known) - min(known)}
+    mean = sum(scored) / len(scored)
+    deviation = math.sqrt(sum((total - mean) ** 2 for total in scored) / len(scored))
+    return {"total": totals, "mean": mean, "std": deviation, "spread": max(scored) - min(scored)}
 
 
 def drop_infinite(values: list) -> list:

@@ -187,11 +187,11 @@ async def code(
     marks, read = read_row_tests(tests, columns, list_importable(sandbox))
     programs = [find_program(completion_text(text), one) for text, one in zip(completions, read, strict=True)]
     keys = [*map(make_key, programs, marks, read)]
-    known = {mark: one for mark, one in zip(marks, read, strict=True) if isinstance(one, RowTests)}
+    readable = {mark: one for mark, one in zip(marks, read, strict=True) if isinstance(one, RowTests)}
 
     async def try_all(different: Iterable[Key]) -> dict[Key, ProgramOutcome]:
         shares = Shares([*different], batch_timeout, len(getattr(sandbox, "workers", ())))
-        tasks = {key: try_one(key, known[key[1]], sandbox, limits, partial, shares) for key in shares.spent}
+        tasks = {key: try_one(key, readable[key[1]], sandbox, limits, partial, shares) for key in shares.spent}
         return await wait_for_all(tasks, shares)
 
     try:
@@ -357,8 +357,8 @@ def find_doubtful_rows(
 def find_own_key(place: int, mark: bytes, columns: Mapping[str, list[Any]]) -> Key | None:
     """Return the row's own solution with its tests, or None if it has no solution."""
     row = {name: values[place] for name, values in columns.items() if isinstance(values, list)}
-    own = find_reference(row | {"prompt": row.get("prompts")}, "tests")
-    return (own, mark) if own else None
+    solution = find_reference(row | {"prompt": row.get("prompts")}, "tests")
+    return (solution, mark) if solution else None
 
 
 def count_failures(trials: Mapping[Key, ProgramOutcome], backend: str, max_failures: float) -> None:

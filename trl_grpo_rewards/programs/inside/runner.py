@@ -161,17 +161,17 @@ def find_tests(
     scope: "dict[str, Any]", entry_point: "str | None", called: "list[str]"
 ) -> "Iterator[Callable[[], Any]]":
     """Yield the tests in a namespace, without the functions that the code has called itself."""
-    own = [(name, one) for name, one in [*scope.items()] if getattr(one, "__module__", "") == "__main__"]
-    for name, one in own:
-        if isinstance(one, type):
-            yield from list_methods(name, one, scope)
-        elif isinstance(one, FunctionType) and name not in called:
+    defined = [(name, value) for name, value in [*scope.items()] if getattr(value, "__module__", "") == "__main__"]
+    for name, value in defined:
+        if isinstance(value, type):
+            yield from list_methods(name, value, scope)
+        elif isinstance(value, FunctionType) and name not in called:
             if name == "check" and entry_point:
-                yield functools.partial(lambda test: test(eval(entry_point, scope)), one)
+                yield functools.partial(lambda test: test(eval(entry_point, scope)), value)
             elif name.startswith("test"):
-                yield from list_calls(one, scope, [])
+                yield from list_calls(value, scope, [])
     items = [*scope.items()]
-    yield from (one for name, one in items if name.startswith("test") and isinstance(one, functools.partial))
+    yield from (value for name, value in items if name.startswith("test") and isinstance(value, functools.partial))
 
 
 class CaseResult(unittest.TestResult):
@@ -207,14 +207,14 @@ def list_methods(name: str, kind: Any, scope: "dict[str, Any]") -> "Iterator[Cal
 
 def list_plain_methods(kind: type, scope: "dict[str, Any]") -> "Iterator[Callable[[], Any]]":
     """Yield the tests of a class that is not one of unittest, each with an object of its own."""
-    known = {name: inspect.getattr_static(kind, name) for name in dir(kind)}
-    for name, method in known.items():
+    attributes = {name: inspect.getattr_static(kind, name) for name in dir(kind)}
+    for name, method in attributes.items():
         if name.startswith("Test") and isinstance(method, type):
             yield from list_plain_methods(method, scope)
         elif name.startswith("test") and isinstance(method, (FunctionType, staticmethod)):
             owner = kind()
             function = getattr(method, "__func__", method)
-            for call in list_calls(function, {**scope, **known}, [owner] if function is method else []):
+            for call in list_calls(function, {**scope, **attributes}, [owner] if function is method else []):
                 yield functools.partial(run_with_setup, owner, function, call)
 
 
@@ -229,8 +229,8 @@ def run_with_setup(owner: Any, method: Any, call: "Callable[[], Any]") -> Any:
 def list_calls(test: Any, scope: "dict[str, Any]", owner: "list[Any]") -> "Iterator[Callable[[], None]]":
     """Yield the calls of a test function: one for each set of its parameters, with its fixtures."""
     for chosen in itertools.product(*getattr(test, "parameters", [])):
-        known = {name: value for one in chosen for name, value in one.items()}
-        yield functools.partial(call_with_fixtures, test, scope, owner, known)
+        arguments = {name: value for values in chosen for name, value in values.items()}
+        yield functools.partial(call_with_fixtures, test, scope, owner, arguments)
 
 
 def call_with_fixtures(test: Any, scope: "dict[str, Any]", owner: "list[Any]", known: "dict[str, Any]") -> Any:
