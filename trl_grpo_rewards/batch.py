@@ -165,7 +165,9 @@ class Batch:
 
     def split(self, kind: str) -> list[Sequence[int]]:
         if kind != "group":
-            return [range(self.size)] if kind == "batch" else [[row] for row in range(self.size)]
+            if kind == "batch":
+                return [range(self.size)]
+            return [[row] for row in range(self.size)]
         rows_of: dict[int, list[int]] = defaultdict(list)
         for row, group in enumerate(self.groups or ()):
             rows_of[group].append(row)
@@ -241,7 +243,9 @@ def check_values(name: str, values: Any, size: int) -> None:
 
 def take(values: Sequence[Any], rows: Sequence[int]) -> Sequence[Any]:
     """Return the values of some rows in order, or the same object if it is all rows."""
-    return values if rows == range(len(values)) else [values[row] for row in rows]
+    if rows == range(len(values)):
+        return values
+    return [values[row] for row in rows]
 
 
 def cut_column(values: Sequence[Any], calls: Sequence[Sequence[int]], is_list: bool) -> list[Any]:

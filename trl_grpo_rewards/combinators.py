@@ -53,12 +53,14 @@ async def gate(
     return scores
 
 
-@combinator(
-    check=requires(
-        "clip() requires low, high or both, with low <= high",
-        lambda low, high: (low, high) != (None, None) and (None in (low, high) or low <= high),
-    )
-)
+def is_range(low: float | None, high: float | None) -> bool:
+    """Whether at least one bound is set, and two are in order."""
+    if low is None or high is None:
+        return low is not high
+    return low <= high
+
+
+@combinator(check=requires("clip() requires low, high or both, with low <= high", is_range))
 async def clip(batch: Batch, *, reward: Reward, low: float | None = None, high: float | None = None) -> list[Score]:
     """
     The reward, limited to at least `low` and at most `high`; None stays None.
@@ -91,12 +93,16 @@ Steps: TypeAlias = tuple[tuple[int, float], ...] | dict[int, float]
 
 
 def list_points(steps: Steps) -> Sequence[tuple[int, float]]:
-    return [*steps.items()] if isinstance(steps, Mapping) else steps
+    if isinstance(steps, Mapping):
+        return [*steps.items()]
+    return steps
 
 
 def are_in_order(steps: Steps) -> bool:
     positions = [step for step, _ in list_points(steps)]
-    return positions != [] and positions[0] >= 0 and positions == sorted({*positions})
+    if positions == []:
+        return False
+    return positions[0] >= 0 and positions == sorted({*positions})
 
 
 @combinator(

@@ -25,13 +25,15 @@ def gather_and_score_groups(
     """Score the rows of this rank in whole groups. `score_alone` scores what no other rank can: environments stay."""
     if "trainer_state" not in batch.hooks or world_size() == 1:
         return score(batch.find_groups())
-    own_columns = {name: list(values) for name, values in batch.columns.items() if name != "environments"}
+    own_columns = {name: list(values) for name, values in batch.columns.items()}
+    own_columns.pop("environments", None)
     parts = gather_results(lambda: (own_columns, score_alone(batch)))
     columns, scored = map(join_ranks, zip(*parts, strict=True))
     whole = Batch.build(columns, batch.hooks, scored=scored).find_groups()
     rank = rank_index()
     shares: list[RankShare] = gather_results(lambda: score_share_of_groups(whole, rank, len(parts), score))
-    first = sum(len(part["completions"]) for part, _ in parts[:rank])
+    sizes = [len(part["completions"]) for part, _ in parts]
+    first = sum(sizes[:rank])
     own_rows = slice(first, first + batch.size)
     for column in sorted(set().union(*(logged for *_, logged in shares))):
         values = [(rows, logged[column]) for rows, _, logged in shares if column in logged]
@@ -80,7 +82,9 @@ def world_size() -> int:
         return 1
     from torch import distributed
 
-    return distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 1
+    if distributed.is_available() and distributed.is_initialized():
+        return distributed.get_world_size()
+    return 1
 
 
 def rank_index() -> int:

@@ -124,7 +124,9 @@ class Reward(ABC):
 
     @property
     def __call__(self) -> Callable[..., Any]:  # TRL looks at `__call__` to see whether a reward is asynchronous
-        return AwaitedInLoop(Reward.call_async, self) if self.is_awaited else self.call_sync
+        if self.is_awaited:
+            return AwaitedInLoop(Reward.call_async, self)
+        return self.call_sync
 
     def call_sync(self, /, completions: list[Any], prompts: list[Any] | None = None, **columns: Any) -> list[Score]:
         """Score completions as TRL does, but without `await`, also while an event loop runs."""
@@ -242,7 +244,9 @@ class Reward(ABC):
         return add(products)
 
     def __rmul__(self, factor: "float | PlainFunction") -> "Reward":
-        return self * factor if isinstance(factor, Real) else combine_operands(multiply, factor, self)
+        if isinstance(factor, Real):
+            return self * factor
+        return combine_operands(multiply, factor, self)
 
     def __neg__(self) -> "Reward":
         return -1 * self
@@ -355,7 +359,9 @@ def combine_operands(operation: Callable[..., Reward], *operands: Any) -> Reward
     """Return what an operator makes of its operands, of which one is a reward. Others may become one."""
     (place,) = [one for one in operands if isinstance(one, Reward)][:1]
     rewards = [one if isinstance(one, Reward) else read_operand(one, place) for one in operands]
-    return cast(Reward, NotImplemented) if NotImplemented in rewards else operation(*rewards)
+    if NotImplemented in rewards:
+        return cast(Reward, NotImplemented)
+    return operation(*rewards)
 
 
 @functools.singledispatch

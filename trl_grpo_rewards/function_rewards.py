@@ -255,17 +255,17 @@ class FunctionReward(Reward):
         declared = inspect.signature(function).parameters
         takes_all = any(parameter.kind == parameter.VAR_KEYWORD for parameter in declared.values())
         names = {*declared, *(self.options if takes_all else ()), *more}
-        given = {**self.column_of, **self.options, **more}
-        return function(**{name: value for name, value in given.items() if name in names})
+        values = {**self.column_of, **self.options, **more}
+        return function(**{name: value for name, value in values.items() if name in names})
 
     def ask_trait(self, trait: str, **more: Any) -> Any:
         """Return what a trait that is a function returns for these options, or None if it is not declared."""
         if trait not in self.factory.traits:
             return None
         with named_in_errors(self):
-            said = self.call_with_options(self.factory.traits[trait], **more)
-            check_trait(trait, said, is_result=True)
-        return said
+            result = self.call_with_options(self.factory.traits[trait], **more)
+            check_trait(trait, result, is_result=True)
+        return result
 
     @property
     def form(self) -> Form:
@@ -382,5 +382,5 @@ def find_functions(
             inner = reward.call_with_options(reward.factory.traits["chooses"], row=row)
     elif isinstance(reward, Sum) and paid_only:
         inner = [term for weight, term in reward.terms if weight >= 0]
-    for one in inner:
-        yield from find_functions(one, paid_only=paid_only, row=row)
+    for child in inner:
+        yield from find_functions(child, paid_only=paid_only, row=row)

@@ -78,4 +78,6 @@ def attempt(function: Callable[[], Result]) -> Future[Result]:
 
 async def await_all(awaitables: Iterable[Awaitable[Result]], *, concurrent: bool) -> list[Result]:
     """Await everything in order. After an error, no other coroutine is left unawaited."""
-    return await asyncio.gather(*awaitables) if concurrent else [await one for one in awaitables]
+    if concurrent:
+        return await asyncio.gather(*awaitables)
+    return [await one for one in awaitables]

@@ -102,7 +102,9 @@ class FrozenDict(dict[Any, Any]):
     """A dict that nothing changes. It can be hashed, and compares with [`is_same_option`]."""
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, FrozenDict) and is_same_option({**self}, {**other})
+        if not isinstance(other, FrozenDict):
+            return False
+        return is_same_option({**self}, {**other})
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -205,7 +207,9 @@ def has_type(value: Any, annotation: Any = Any) -> bool:
     if origin is Literal:
         return value in inner
     if origin in CONTAINER_TYPES:
-        return isinstance(value, CONTAINER_TYPES[origin]) and has_items(value, origin, inner)
+        if not isinstance(value, CONTAINER_TYPES[origin]):
+            return False
+        return has_items(value, origin, inner)
     return is_instance(value, origin)
 
 
@@ -216,7 +220,9 @@ def is_instance(value: Any, kind: Any) -> bool:
     if kind is Callable:
         return callable(value)
     if kind in (int, float):
-        return isinstance(value, int if kind is int else Real) and not isinstance(value, bool)
+        if not isinstance(value, int if kind is int else Real):
+            return False
+        return not isinstance(value, bool)
     return not isinstance(kind, type) or isinstance(value, kind)
 
 
@@ -233,5 +239,7 @@ def has_items(values: Any, container: Any, kinds: tuple[Any, ...]) -> bool:
         key, item = kinds or (Any, Any)
         return all(has_type(name, key) and has_type(value, item) for name, value in values.items())
     if container is tuple and kinds and kinds[-1] is not ...:  # one type for each item
-        return len(values) == len(kinds) and all(map(has_type, values, kinds))
+        if len(values) != len(kinds):
+            return False
+        return all(map(has_type, values, kinds))
     return all(has_type(value, *kinds[:1]) for value in values)

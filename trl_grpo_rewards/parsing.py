@@ -84,14 +84,18 @@ def read_node(node: ast.expr, text: str) -> Any:
             return read_reward_call(node, name, text)
         case ast.Tuple(elts=items) | ast.List(elts=items):
             return tuple(read_node(item, text) for item in items)
-        case ast.Dict(keys=keys, values=values) if all(keys):
-            pairs = zip(filter(None, keys), values, strict=True)
-            return {read_node(key, text): read_node(value, text) for key, value in pairs}
+        case ast.Dict() if all(node.keys):
+            return read_option_dict(node, text)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return compute(node, operator.neg, text, operand)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATIONS:
             return compute(node, OPERATIONS[type(op)], text, left, right)
     raise syntax_error(node, text, "cannot be read")
+
+
+def read_option_dict(node: ast.Dict, text: str) -> dict[Any, Any]:
+    pairs = zip(filter(None, node.keys), node.values, strict=True)
+    return {read_node(key, text): read_node(value, text) for key, value in pairs}
 
 
 def read_bare_name(node: ast.expr, name: str, text: str) -> Reward:

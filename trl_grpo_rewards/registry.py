@@ -173,7 +173,9 @@ class WrappedScorer(Wrapped):
 def takes_solution(function: Any) -> bool:
     """Whether a function is called as verl calls one."""
     code = getattr(function, "__code__", None)
-    return code is not None and SOLUTION_STR in code.co_varnames[: code.co_argcount]
+    if code is None:
+        return False
+    return SOLUTION_STR in code.co_varnames[: code.co_argcount]
 
 
 def takes_lists(function: Callable[..., Any]) -> bool:
@@ -183,7 +185,9 @@ def takes_lists(function: Callable[..., Any]) -> bool:
     except ValueError:  # some builtin functions have none
         return False
     is_batch = "prompts" in kinds or "completions" in kinds or inspect.Parameter.VAR_KEYWORD in kinds.values()
-    return is_batch and kinds.keys().isdisjoint(("prompt", "completion", "messages"))
+    if not is_batch:
+        return False
+    return kinds.keys().isdisjoint(("prompt", "completion", "messages"))
 
 
 @read_operand.register

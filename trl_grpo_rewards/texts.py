@@ -50,7 +50,9 @@ def completion_text(completion: str | Message | Sequence[Message] | None) -> str
     if isinstance(completion, str):
         return strip_end_marks(completion)
     replies = [one for one in completion_messages(completion) if one.get("role", "assistant") == "assistant"]
-    return strip_end_marks(content_text(replies[-1].get("content"))) if replies else ""
+    if replies:
+        return strip_end_marks(content_text(replies[-1].get("content")))
+    return ""
 
 
 END_MARKS = tuple(
@@ -65,14 +67,18 @@ def strip_end_marks(text: str) -> str:
     end = len(text)
     while text.endswith(END_MARKS, 0, end) or text[max(0, end - 1) : end].isspace():
         end -= next((len(one) for one in END_MARKS if text.endswith(one, 0, end)), 1)
-    return text[:end] if text[end:].strip() else text
+    if text[end:].strip():
+        return text[:end]
+    return text
 
 
 def prompt_text(prompt: str | Sequence[Message] | None) -> str:
     """Return the text of a prompt in either of TRL's formats. Of several messages, the user's last one counts."""
     messages = list_messages("A prompt", prompt, "user")
     questions = [message for message in messages if message.get("role") == "user"] or messages[-1:]
-    return content_text(questions[-1].get("content")) if questions else ""
+    if questions:
+        return content_text(questions[-1].get("content"))
+    return ""
 
 
 def conversation_text(prompt: str | Sequence[Message] | None) -> str:

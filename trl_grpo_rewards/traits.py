@@ -105,14 +105,14 @@ class Form:
     bare: bool = False
 
     def __post_init__(self) -> None:
-        for one in fields(self):
-            value = getattr(self, one.name)
-            if not has_type(value, one.type):
+        for part in fields(self):
+            value = getattr(self, part.name)
+            if not has_type(value, part.type):
                 raise TypeError(
-                    f"Form needs {one.name} of the type {format_annotation(one.type)}; got {value!r}. Write, for example, "
+                    f"Form needs {part.name} of the type {format_annotation(part.type)}; got {value!r}. Write, for example, "
                     f"Form(tags=('think',), length=(100, 'tokens'))."
                 )
-            object.__setattr__(self, one.name, tuple(value) if isinstance(value, list) else value)
+            object.__setattr__(self, part.name, tuple(value) if isinstance(value, list) else value)
         if self.answer and "{}" not in self.answer:
             raise ValueError(
                 f"Form needs an answer that contains {{}} in the place of the answer; got {self.answer!r}. "
@@ -149,7 +149,9 @@ class Form:
     def write_answer(self, answer: str) -> str:
         if '"{}"' in self.answer:
             answer = json.dumps(answer, ensure_ascii=False)[1:-1]
-        return self.answer.replace("{}", answer) if self.answer else f"\\boxed{{{answer}}}"
+        if self.answer:
+            return self.answer.replace("{}", answer)
+        return f"\\boxed{{{answer}}}"
 
     def wrap(self, working: str, final: str) -> str:
         """Return a completion with the working and the final part, inside the tags if there are any."""

@@ -13,12 +13,16 @@ VISIBLE = regex.compile(r"[\p{L}\p{N}\p{P}\p{S}]")
 
 def drop_invisible(text: str) -> str:
     """Return the text without characters that cannot be seen, such as zero-width spaces."""
-    return text if text.isascii() else INVISIBLE.sub("", text).replace(BLANK, " ")
+    if text.isascii():
+        return text
+    return INVISIBLE.sub("", text).replace(BLANK, " ")
 
 
 def see(text: str) -> str:
     """Return what can be seen of a text, with accents composed in one way."""
-    return text if text.isascii() else normalize("NFC", drop_invisible(text))
+    if text.isascii():
+        return text
+    return normalize("NFC", drop_invisible(text))
 
 
 def is_blank(text: str) -> bool:

@@ -98,11 +98,11 @@ class CommandParser(argparse.ArgumentParser):
 
     def suggest(self, name: str) -> str:
         """Return which option may be meant by a name. A recipe has the names of fields, which differ from some options."""
-        known = {option: action.dest for action in self._actions for option in action.option_strings}
-        if known.get(name, name[2:]) != name[2:]:
-            return f"Write {known[name]}."
-        close = get_close_matches(name, known, n=1, cutoff=LEAST_SIMILARITY)
-        close = close or [option for option in known if name.startswith(option) and option.startswith("--")]
+        destinations = {option: action.dest for action in self._actions for option in action.option_strings}
+        if destinations.get(name, name[2:]) != name[2:]:
+            return f"Write {destinations[name]}."
+        close = get_close_matches(name, destinations, n=1, cutoff=LEAST_SIMILARITY)
+        close = close or [option for option in destinations if name.startswith(option) and option.startswith("--")]
         return f"Did you mean {close[0]}?" if close else f"{self.prog} --help lists the options."
 
 

@@ -147,7 +147,9 @@ def list_choices(action: argparse.Action) -> list[str]:
     if choices := action.choices or NAMED.get(action.dest):
         return [*map(str, choices)]
     listed = re.search(r"Supported values are (.*?)\.", action.help or "")
-    return re.findall(r"'(\w+)'", listed[1]) if listed else []
+    if listed:
+        return re.findall(r"'(\w+)'", listed[1])
+    return []
 
 
 def name_values(kind: str, choices: list[str]) -> str:
@@ -425,13 +427,19 @@ def find_question_columns(data: Dataset) -> list[str]:
 def find_solution_columns(names: list[str], *, is_named: bool) -> list[str]:
     """Return the columns that may have solutions. A single column does, unless the missing one was named."""
     usual = [name for name in SOLUTION_COLUMNS if name in names]
-    return names if not usual and len(names) == 1 and not is_named else usual
+    if not usual and len(names) == 1 and not is_named:
+        return names
+    return usual
 
 
 def is_question(value: Any) -> bool:
     """Whether a value is a text of several words or a conversation, as prompts are."""
     if isinstance(value, list):
-        return bool(value) and isinstance(value[0], dict) and not {"role", "from"}.isdisjoint(value[0])
+        if not value:
+            return False
+        if not isinstance(value[0], dict):
+            return False
+        return not {"role", "from"}.isdisjoint(value[0])
     return isinstance(value, str) and " " in value.strip()
 
 
@@ -477,18 +485,24 @@ def fit_prompts(data: Dataset | None, tokenizer: PreTrainedTokenizerBase | None)
     """Return a dataset whose prompts are messages, if they are texts and the tokenizer has a chat template."""
     if not data or not getattr(tokenizer, "chat_template", None):
         return data
-    return to_messages(data, []) if isinstance(data[0]["prompt"], str) else data
+    if isinstance(data[0]["prompt"], str):
+        return to_messages(data, [])
+    return data
 
 
 def to_messages(data: Dataset, system: list[dict[str, str]]) -> Dataset:
     """Return a dataset whose prompts are messages, each after those of the system."""
 
     def write(batch: dict) -> dict:
-        return {"prompt": [[*system, *list_messages(prompt)] for prompt in batch["prompt"]]}
+        return {"prompt": [[*system, *make_conversation(prompt)] for prompt in batch["prompt"]]}
 
     with quiet_datasets():
-        return data.map(write, batched=True) if len(data) else data
+        if len(data):
+            return data.map(write, batched=True)
+        return data
 
 
-def list_messages(prompt: str | list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
+def make_conversation(prompt: str | list[dict[str, Any]]) -> list[dict[str, Any]]:
+    if isinstance(prompt, str):
+        return [{"role": "user", "content": prompt}]
+    return prompt

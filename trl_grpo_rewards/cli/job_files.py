@@ -116,7 +116,9 @@ def name_format(name: str | None, data_files: Sequence[str] | None) -> tuple[str
         if not data_files:
             check_data_folder(name)
         files = [name] if Path(name).is_file() else None
-    return (find_file_format(files[0]), files) if files else (name, data_files)
+    if files:
+        return (find_file_format(files[0]), files)
+    return (name, data_files)
 
 
 def check_name(name: str) -> None:

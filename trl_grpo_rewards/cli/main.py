@@ -73,10 +73,10 @@ def complete() -> None:
         commands = parser.add_subparsers()
         for name in COMMANDS:
             if name in DESCRIPTIONS:
-                own = build_job_parser(name, load_options(name))
+                parent = build_job_parser(name, load_options(name))
             else:
-                own = import_module(f".{name}", __package__).build_parser()
-            commands.add_parser(name, parents=[own], add_help=False)
+                parent = import_module(f".{name}", __package__).build_parser()
+            commands.add_parser(name, parents=[parent], add_help=False)
         argcomplete.autocomplete(parser)
 
 

@@ -48,7 +48,9 @@ def number_sentences(text: str, num_sentences: int, relation: CountRelation) -> 
 def number_paragraphs(text: str, num_paragraphs: int) -> bool:
     """The divider `***` separates paragraphs. It may also be before the first and after the last one."""
     paragraphs = [has_content(paragraph) for paragraph in text.split("***")]
-    return all(paragraphs[1:-1]) and sum(paragraphs) == num_paragraphs
+    if not all(paragraphs[1:-1]):
+        return False
+    return sum(paragraphs) == num_paragraphs
 
 
 @constraint("length_constraints:nth_paragraph_first_word")
@@ -78,7 +80,9 @@ def postscript(text: str, postscript_marker: str) -> bool:
     spaced = {"P.S.": r"p\.\s?s\.", "P.P.S": r"p\.\s?p\.\s?s"}
     marker = postscript_marker.strip()
     found = re.search(spaced.get(marker, re.escape(marker.lower())), text.lower())
-    return found is not None and has_content(text.lower()[found.end() :])
+    if found is None:
+        return False
+    return has_content(text.lower()[found.end() :])
 
 
 @constraint("detectable_format:number_bullet_lists")
@@ -127,7 +131,9 @@ def repeat_prompt(text: str, prompt_to_repeat: str) -> bool:
     """The text begins with the request, and an answer follows."""
     request = prompt_to_repeat.strip().lower()
     lowered = text.strip().lower()
-    return lowered.startswith(request) and has_content(lowered[len(request) :])
+    if not lowered.startswith(request):
+        return False
+    return has_content(lowered[len(request) :])
 
 
 @constraint("startend:end_checker")
@@ -157,7 +163,9 @@ def special_list(text: str, sep: str) -> bool:
 def sub_bullets(text: str) -> bool:
     """After each `*`, a line begins with `-`."""
     bullets = text.split("*")[1:]
-    return bool(bullets) and all(re.search(r"\n[^\S\n]*-[^\S\n]*\S", bullet) for bullet in bullets)
+    if not bullets:
+        return False
+    return all(re.search(r"\n[^\S\n]*-[^\S\n]*\S", bullet) for bullet in bullets)
 
 
 @constraint("format:no_bullets_bullets")
@@ -207,7 +215,9 @@ def quote_unquote(text: str) -> bool:
     """No quote follows directly on another one, and none is at the end."""
     joined = "".join(text.replace("'\"'", "").split())
     ends = string.digits + PUNCTUATION.replace('"', "")
-    return '""' not in joined and not joined.rstrip(ends).endswith('"')
+    if '""' in joined:
+        return False
+    return not joined.rstrip(ends).endswith('"')
 
 
 @constraint("repeat:repeat_change", copies=True)
@@ -215,7 +225,9 @@ def repeat_change(text: str, prompt_to_repeat: str) -> bool:
     """The first word differs, and all others are equal."""
     asked = prompt_to_repeat.split()
     words = text.split()
-    return asked[1:] == words[1:] and asked[:1] != words[:1]
+    if asked[1:] != words[1:]:
+        return False
+    return asked[:1] != words[:1]
 
 
 @constraint("repeat:repeat_simple", copies=True)
@@ -253,7 +265,9 @@ def constrained_response(text: str) -> bool:
 @constraint("startend:quotation")
 def quotation(text: str) -> bool:
     text = text.strip()
-    return len(text) > 1 and text[0] == text[-1] == '"'
+    if len(text) <= 1:
+        return False
+    return text[0] == text[-1] == '"'
 
 
 @constraint("format:newline")
@@ -294,7 +308,9 @@ def reverse_newline(text: str) -> bool:
     lines = [line for line in stripped if line]
     start = next((place for place, line in enumerate(lines) if "Zimbabwe" in line), len(lines))
     countries = lines[start:]
-    return len(countries) >= AFRICAN_COUNTRIES and countries == sorted({*countries}, reverse=True)
+    if len(countries) < AFRICAN_COUNTRIES:
+        return False
+    return countries == sorted({*countries}, reverse=True)
 
 
 def read_csv_rows(text: str, delimiter: str, header: list[str], rows: int) -> list[list[str]] | None:
@@ -304,7 +320,9 @@ def read_csv_rows(text: str, delimiter: str, header: list[str], rows: int) -> li
     except csv.Error:
         return None
     same = [field.strip() for field in first] == header and len(others) == rows
-    return others if same and all(len(row) == len(header) for row in others) else None
+    if same and all(len(row) == len(header) for row in others):
+        return others
+    return None
 
 
 @constraint("custom:csv_special_character")
@@ -326,7 +344,9 @@ def csv_quotes(text: str) -> bool:
 
 def is_day_of_napoleon(text: str) -> bool:
     try:
-        return re.fullmatch(r"\d{4}-\d{2}-\d{2}", text) is not None and date.fromisoformat(text).year in NAPOLEON
+        if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text) is None:
+            return False
+        return date.fromisoformat(text).year in NAPOLEON
     except ValueError:
         return False
 

@@ -88,7 +88,9 @@ def words_position(text: str, keyword: str) -> bool:
     tokens = [token.lower() for token in list_tokens(text)]
     if tokens and not strip_punctuation(tokens[-1]):
         tokens.pop()
-    return len(tokens) > 1 and tokens[1] == tokens[-2] == keyword.strip().lower()
+    if len(tokens) <= 1:
+        return False
+    return tokens[1] == tokens[-2] == keyword.strip().lower()
 
 
 @constraint("count:unique_word_count")
@@ -128,7 +130,9 @@ def stop_words(text: str, percentage: float) -> bool:
 def reference_overlap(text: str, reference_text: str, percentage: float) -> bool:
     """The share of the text's different runs of three characters that the reference has, give or take 2 %."""
     runs, reference_runs = map(list_runs, (text, reference_text))
-    return bool(runs) and abs(100 * len(runs & reference_runs) / len(runs) - percentage) <= 2
+    if not runs:
+        return False
+    return abs(100 * len(runs & reference_runs) / len(runs) - percentage) <= 2
 
 
 def list_runs(text: str) -> set[str]:
@@ -158,7 +162,9 @@ def capital_word_frequency(text: str, capital_frequency: int, capital_relation: 
 
 
 def is_palindrome(word: str) -> bool:
-    return len(word) >= 5 and word == word[::-1]
+    if len(word) < 5:
+        return False
+    return word == word[::-1]
 
 
 def is_against_title_case(token: str) -> bool:
@@ -180,7 +186,9 @@ def punctuation(text: str) -> bool:
     rest, joined = re.subn(r"\?!", "", text, count=1)
     if not joined:
         rest, joined = re.subn(r"!\?", "", text, count=1)
-    return bool(joined or "‽" in text) and {*".,!?;:"} <= {*rest}
+    if not joined and "‽" not in text:
+        return False
+    return {*".,!?;:"} <= {*rest}
 
 
 @constraint("format:parentheses")

@@ -104,7 +104,9 @@ def sentence_words(text: str) -> bool:
     words = [word for sentence in sentences for word in {*list_words(sentence.lower())}]
     if len(words) != len({*words}):
         return False
-    return len(sentences) == 3 and len({*map(len, sentences)}) == 1
+    if len(sentences) != 3:
+        return False
+    return len({*map(len, sentences)}) == 1
 
 
 @constraint("sentence:alliteration_increment")
@@ -124,7 +126,9 @@ def count_alliterative(sentence: str) -> int:
 def increment(text: str, small_n: int) -> bool:
     """There are two or more sentences."""
     counts = [len(list_spaced_words(sentence)) for sentence in split_sentences(text)]
-    return len(counts) > 1 and all(other == one + small_n for one, other in pairwise(counts))
+    if len(counts) <= 1:
+        return False
+    return all(other == one + small_n for one, other in pairwise(counts))
 
 
 @constraint("words:last_first")
@@ -157,7 +161,9 @@ def odd_even_syllables(text: str) -> bool:
     from syllapy import count
 
     counts = [count(word) % 2 for word in list_spaced_words(text.lower())]
-    return len(counts) > 1 and all(one != other for one, other in pairwise(counts))
+    if len(counts) <= 1:
+        return False
+    return all(one != other for one, other in pairwise(counts))
 
 
 @constraint("words:repeats")
@@ -170,7 +176,9 @@ def words_japanese(text: str, N: Position) -> bool:
     """Every N-th word has a Japanese letter, unless it is a number. There are N words or more."""
     words = [strip_punctuation(word) for word in text.split()[N - 1 :: N]]
     others = [word for word in words if word and not word.isdigit()]
-    return bool(words) and all(map(JAPANESE.search, others))
+    if not words:
+        return False
+    return all(map(JAPANESE.search, others))
 
 
 @constraint("ratio:sentence_type")

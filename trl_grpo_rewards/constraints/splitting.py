@@ -25,7 +25,9 @@ def has_content(text: str) -> bool:
 
 def unfold(text: str) -> str:
     """Return the text with plain letters in place of styled ones, such as full-width or bold mathematical letters."""
-    return text if text.isascii() else LOOSE_MARKS.sub(r"\1", normalize("NFKC", text))
+    if text.isascii():
+        return text
+    return LOOSE_MARKS.sub(r"\1", normalize("NFKC", text))
 
 
 @lru_cache(maxsize=1024)
@@ -83,7 +85,9 @@ def count_letter(letter: str, text: str) -> int:
     """Return how often a letter occurs, ignoring case, with those that may be this letter in disguise."""
     text = unfold(text)
     count = text.lower().count(letter)
-    return count if text.isascii() else count + len(DISGUISED_LETTERS.findall(text))
+    if text.isascii():
+        return count
+    return count + len(DISGUISED_LETTERS.findall(text))
 
 
 PUNCTUATION = string.punctuation  # of ASCII

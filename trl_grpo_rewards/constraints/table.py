@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from importlib.util import find_spec
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, Literal, NewType, TypeVar, get_type_hints
 
 from ..visible import drop_invisible
@@ -87,13 +87,17 @@ def is_size(value: Any) -> bool:
 
 
 def read_count(value: Any) -> int | None:
-    return int(value) if is_size(value) and value == int(value) else None
+    if is_size(value) and value == int(value):
+        return int(value)
+    return None
 
 
 def read_filled_list(value: Any) -> list[str] | None:
     if not isinstance(value, (list, tuple)) or not value:
         return None
-    return [*value] if all(map(is_filled, value)) else None
+    if all(map(is_filled, value)):
+        return [*value]
+    return None
 
 
 ARGUMENT_READERS: dict[
@@ -114,7 +118,9 @@ def is_filled(value: Any) -> bool:
 
 def is_increasing(numbers: Sequence[int]) -> bool:
     """Return whether each of two or more numbers is larger than the one before."""
-    return len(numbers) > 1 and all(one < other for one, other in pairwise(numbers))
+    if len(numbers) <= 1:
+        return False
+    return all(one < other for one, other in pairwise(numbers))
 
 
 def meets_relation(count: int, relation: CountRelation, threshold: int) -> bool:
@@ -149,7 +155,7 @@ def pair_arguments(names: Any, arguments: Any) -> list[tuple[str, Mapping[str, A
     if not isinstance(names, (list, tuple)):
         raise UnreadableConstraint(f"the constraints are {names!r:.100}, which is not a list")
     if all(isinstance(name, Mapping) for name in names):
-        return [pair for constraint in names for pair in read_dict(constraint)]
+        return [*chain.from_iterable(map(read_dict, names))]
     values = [arguments] if isinstance(arguments, Mapping) else arguments
     if values is None:
         values = [None] * len(names)
@@ -208,7 +214,9 @@ def is_quoted(text: str, prompt: str) -> bool:
     if not first or first[0].casefold() not in asked:  # almost all completions end here
         return False
     words = text.casefold().split()
-    return len(words) > MAX_QUOTED_WORDS and " ".join(words) in " ".join(asked.split())
+    if len(words) <= MAX_QUOTED_WORDS:
+        return False
+    return " ".join(words) in " ".join(asked.split())
 
 
 def list_readings(text: str) -> list[str]:

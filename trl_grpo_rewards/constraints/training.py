@@ -84,7 +84,9 @@ def counting_composition(text: str, n_sent: int, n_words: int) -> bool:
     paragraphs = [part for part in re.split(r"\* ?\* ?\*", text) if part.strip()]
     sentences = [*map(split_sentences, paragraphs)]
     counts = {len(list_spaced_words(sentence)) for sentence in chain.from_iterable(sentences)}
-    return [*map(len, sentences)] == [n_sent] * 3 and counts == {n_words}
+    if [*map(len, sentences)] != [n_sent] * 3:
+        return False
+    return counts == {n_words}
 
 
 @constraint("paragraphs:paragraphs2")
@@ -141,7 +143,9 @@ def is_copy(text: str, prompt_to_repeat: str) -> bool:
 @constraint("copy:copying_multiple", copies=True)
 def copying_multiple(text: str, prompt_to_repeat: str, N: int) -> bool:
     parts = text.split("******")
-    return len(parts) == N and all(is_copy(part, prompt_to_repeat) for part in parts)
+    if len(parts) != N:
+        return False
+    return all(is_copy(part, prompt_to_repeat) for part in parts)
 
 
 @constraint("new:copy_span_idx", copies=True)
@@ -154,7 +158,9 @@ def copy_span_idx(text: str, prompt_to_repeat: str, n_start: int, n_end: int) ->
 def sentence_hyphens(text: str) -> bool:
     """A hyphen without spaces is between two sentences or more."""
     sentences = split_sentences(re.sub(r"(?<=[.!?])-(?=\S)", " ", text))
-    return len(sentences) > 1 and "-".join(sentences) == text.strip()
+    if len(sentences) <= 1:
+        return False
+    return "-".join(sentences) == text.strip()
 
 
 @constraint("paragraphs:paragraphs")

@@ -256,7 +256,9 @@ class Client:
         if form.limit and LIMIT_REFUSED.search(refusal):
             return form._replace(limit=None if CONTEXT_EXCEEDED.search(refusal) else LIMITS[form.limit])
         is_known = bool(self.accepted.structured)
-        return form._replace(structured=False) if form.structured and not is_known else None
+        if form.structured and not is_known:
+            return form._replace(structured=False)
+        return None
 
     async def _send(self, prompt: GradingPrompt, form: RequestForm, retries: int) -> Any:
         body = self.settings.request_fields

@@ -147,4 +147,6 @@ def grade_row(grader: Grader | UnreadableRubric, gradings: Sequence[Grading]) ->
         return GradedRow(0.0, "nothing to grade")
     failed = [grading for grading in gradings if grading.error is not None]
     reason = " | ".join(dict.fromkeys(map(str, failed or gradings)))
-    return GradedRow(None, reason) if failed else grader.grade([grading.values for grading in gradings], reason)
+    if failed:
+        return GradedRow(None, reason)
+    return grader.grade([grading.values for grading in gradings], reason)

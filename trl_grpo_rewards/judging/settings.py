@@ -61,7 +61,9 @@ class Settings:
 
     def hide_key(self, text: str) -> str:
         """Return a text without the key, unless this is a placeholder, which may occur in any text."""
-        return text.replace(self.key, "...") if len(self.key) >= MIN_SECRET else text
+        if len(self.key) >= MIN_SECRET:
+            return text.replace(self.key, "...")
+        return text
 
     def hide_key_in_fields(self, fields: dict[str, Any]) -> dict[str, Any]:
         return {name: self.hide_key(value) if isinstance(value, str) else value for name, value in fields.items()}
@@ -112,7 +114,11 @@ def is_rubric(rubric: str | Mapping[Any, Any]) -> bool:
     if isinstance(rubric, str):
         return rubric.strip() != ""
     named = all(isinstance(name, str) and name.strip() for name in rubric)
-    return named and len(rubric) > 0 and all(map(is_criterion, rubric.values()))
+    if not named:
+        return False
+    if len(rubric) <= 0:
+        return False
+    return all(map(is_criterion, rubric.values()))
 
 
 def is_criterion(criterion: Any) -> bool:
@@ -120,7 +126,9 @@ def is_criterion(criterion: Any) -> bool:
     words, weights = split_criterion(criterion)
     are_positive = all(has_type(weight, float) and weight > 0 for weight in weights)
     are_valid = are_positive and all(word.strip() for word in words)
-    return are_valid and max(len(words), len(weights)) == 1
+    if not are_valid:
+        return False
+    return max(len(words), len(weights)) == 1
 
 
 def check_server(**options: Any) -> None:

@@ -28,7 +28,9 @@ def are_equal_expressions(one: Value, other: Value) -> bool | None:
     one, other = cancel_terms(one, other)
     symbols = sorted(find_symbols(one) | find_symbols(other))
     try:
-        return are_equal_functions(one, other, symbols) if symbols else have_equal_values(one, other)
+        if symbols:
+            return are_equal_functions(one, other, symbols)
+        return have_equal_values(one, other)
     except TooLarge:
         return one == other
     except Undefined:
@@ -37,7 +39,8 @@ def are_equal_expressions(one: Value, other: Value) -> bool | None:
 
 def have_equal_values(one: Value, other: Value) -> bool:
     numbers = evaluate(one, {}), evaluate(other, {})
-    are_exact = [number == 0 or cannot_vanish(value) for number, value in zip(numbers, (one, other), strict=True)]
+    pairs = zip(numbers, (one, other), strict=True)
+    are_exact = [number == 0 or cannot_vanish(value) for number, value in pairs]
     return are_close(*numbers, nothing=0 if all(are_exact) else NOTHING)
 
 
@@ -93,7 +96,9 @@ def cannot_vanish(value: Value) -> bool:
         return True
     if isinstance(value, Operation) and value.name in ("*", "/", "^", "-", "sqrt", "exp"):
         last = 1 if value.name in ("^", "exp") else None
-        return (value.name != "-" or len(value.operands) == 1) and all(map(cannot_vanish, value.operands[:last]))
+        if value.name == "-" and len(value.operands) > 1:
+            return False
+        return all(map(cannot_vanish, value.operands[:last]))
     return isinstance(value, Symbol) or evaluate_exactly(value) not in (None, 0)
 
 
@@ -103,7 +108,9 @@ def is_exact_at_zero(value: Value) -> bool:
 
 
 def list_terms(value: Value) -> Values:
-    return value.operands if isinstance(value, Operation) and value.name == "+" else (value,)
+    if isinstance(value, Operation) and value.name == "+":
+        return value.operands
+    return (value,)
 
 
 def make_rest(terms: Values, cancelled: Counter[Value]) -> Value:
@@ -114,7 +121,9 @@ def make_rest(terms: Values, cancelled: Counter[Value]) -> Value:
             left[term] -= 1
         else:
             rest.append(term)
-    return Operation("+", tuple(rest)) if len(rest) > 1 else rest[0] if rest else ZERO
+    if len(rest) > 1:
+        return Operation("+", tuple(rest))
+    return rest[0] if rest else ZERO
 
 
 def compare_at(
@@ -276,7 +285,9 @@ def are_same_up_to_constants(golds: Values, answers: Values, is_solution: bool =
     if not all(map(is_expression, (*golds, *answers))):
         return False
     roles = assign_roles(golds, answers, is_solution)
-    return roles is not None and (are_same_spans(golds, answers, roles) or are_renamed(golds, answers, roles))
+    if roles is None:
+        return False
+    return are_same_spans(golds, answers, roles) or are_renamed(golds, answers, roles)
 
 
 def assign_roles(golds: Values, answers: Values, is_solution: bool) -> Roles | None:
@@ -352,7 +363,8 @@ def are_same_spans(golds: Values, answers: Values, roles: Roles) -> bool:
 def is_same_span(one: Span, other: Span) -> bool:
     """Return whether the slopes of each family span those of the other, and the difference of their bases."""
     difference = [value - other_value for value, other_value in zip(one.base, other.base, strict=True)]
-    size = max(*map(abs, one.base), *map(abs, other.base), CONTEXT.mpf(1))
+    sizes = [*map(abs, one.base), *map(abs, other.base)]
+    size = max(*sizes, CONTEXT.mpf(1))
     is_within = is_spanned(one.slopes, [*other.slopes, difference], size)
     return is_within and is_spanned(other.slopes, one.slopes, size)
 
@@ -381,7 +393,8 @@ def find_span(values: Values, names: Sequence[str], points: Sequence[Point]) -> 
     slopes = [[one - zero for one, zero in zip(unit, base, strict=True)] for unit in units]
     factors = [3 + 2 * place for place in range(len(names))]
     for place, found in enumerate(compute(*factors)):
-        expected = base[place] + sum(factor * slope[place] for factor, slope in zip(factors, slopes, strict=True))
+        changes = [factor * slope[place] for factor, slope in zip(factors, slopes, strict=True)]
+        expected = base[place] + sum(changes)
         if abs(found - expected) > NO_DIFFERENCE * max(1, abs(found)):
             return None
     return Span(base, slopes)

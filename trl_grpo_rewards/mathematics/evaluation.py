@@ -65,7 +65,9 @@ def exact_power(base: Fraction, exponent: Fraction) -> Fraction | None:
     if exponent.denominator in (2, 3, 4) and 0 < base < 10**12 and abs(exponent.numerator) < 10**3:
         roots = [round(part ** (1 / exponent.denominator)) for part in (base.numerator, base.denominator)]
         root = Fraction(*roots)
-        return exact_power(root, Fraction(exponent.numerator)) if root**exponent.denominator == base else None
+        if root**exponent.denominator == base:
+            return exact_power(root, Fraction(exponent.numerator))
+        return None
     if exponent.denominator != 1 or abs(exponent) * size > MAX_EXACT_BITS or (base == 0 and exponent <= 0):
         return None
     spend(int(abs(exponent) * size) // BITS)
@@ -78,7 +80,9 @@ def exact_root(radicand: Fraction) -> Fraction | None:
 
 
 def exact_factorial(number: Fraction) -> Fraction | None:
-    return Fraction(math.factorial(int(number))) if number.denominator == 1 and 0 <= number <= 2000 else None
+    if number.denominator == 1 and 0 <= number <= 2000:
+        return Fraction(math.factorial(int(number)))
+    return None
 
 
 def exact_binomial(above: Fraction, below: Fraction) -> Fraction | None:
@@ -89,20 +93,23 @@ def exact_binomial(above: Fraction, below: Fraction) -> Fraction | None:
 
 def exact_product(*factors: Fraction) -> Fraction | None:
     size = sum(map(count_bits, factors))
-    return math.prod(factors, start=Fraction(1)) if size < 4 * MAX_EXACT_BITS else None
+    if size < 4 * MAX_EXACT_BITS:
+        return math.prod(factors, start=Fraction(1))
+    return None
 
 
 def exact_sum(*terms: Fraction) -> Fraction | None:
     size = sum(term.denominator.bit_length() for term in terms)
-    return sum(terms, start=Fraction(0)) if size < MAX_EXACT_BITS else None
+    if size < MAX_EXACT_BITS:
+        return sum(terms, start=Fraction(0))
+    return None
 
 
 def exact_gcd(
     *numbers: Fraction, above: Callable[..., int] = math.gcd, below: Callable[..., int] = math.lcm
 ) -> Fraction:
-    return Fraction(
-        above(*(number.numerator for number in numbers)), below(*(number.denominator for number in numbers))
-    )
+    numerator = above(*(number.numerator for number in numbers))
+    return Fraction(numerator, below(*(number.denominator for number in numbers)))
 
 
 EXACT_OPERATIONS: dict[str, Callable[..., Fraction | None]] = {
@@ -147,7 +154,9 @@ def evaluate_node(value: Value, point: Point, only_real: bool) -> Numeric:
     if type(value) is Number:
         return to_decimal(value.value)
     if isinstance(value, Symbol):
-        return point[value.name] if value.name in point else CONSTANT_VALUES[value.name]
+        if value.name in point:
+            return point[value.name]
+        return CONSTANT_VALUES[value.name]
     if not isinstance(value, Operation):
         raise Undefined
     special = COMPUTED_APART.get(value.name)
@@ -193,9 +202,8 @@ def evaluate_series(value: Operation, point: Point, only_real: bool) -> Numeric:
     if last - first > MAX_TERMS:
         raise TooLarge
     spend(int(3 * (last - first + 1)) if last >= first else 1)
-    terms = [
-        evaluate_node(body, {**point, index.name: CONTEXT.mpf(k)}, only_real) for k in range(int(first), int(last) + 1)
-    ]
+    indices = map(CONTEXT.mpf, range(int(first), int(last) + 1))
+    terms = [evaluate_node(body, {**point, index.name: number}, only_real) for number in indices]
     join = operator.add if value.name == "sum" else operator.mul
     return guard(functools.reduce(join, terms, CONTEXT.mpf(value.name == "prod")))
 

@@ -71,7 +71,9 @@ def double_factorial(number: Numeric) -> Numeric:
 
 
 def logarithm(number: Numeric, base: Numeric | None = None) -> Numeric:
-    return CONTEXT.ln(number) if base is None else CONTEXT.ln(number) / CONTEXT.ln(base)
+    if base is None:
+        return CONTEXT.ln(number)
+    return CONTEXT.ln(number) / CONTEXT.ln(base)
 
 
 def bounded(function: Compute) -> Compute:

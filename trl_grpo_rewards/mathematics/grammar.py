@@ -169,7 +169,9 @@ GRAMMAR = Grammar(
 
 def read(text: str) -> Value | None:
     """Return the value of an answer in LaTeX or plain text, in linear time, or None if the text cannot be read."""
-    return read_cached(text) if len(text) <= MAX_CACHED_CHARS else read_long(text)
+    if len(text) <= MAX_CACHED_CHARS:
+        return read_cached(text)
+    return read_long(text)
 
 
 KNOWN_COMMANDS = (
@@ -238,4 +240,6 @@ def read_answer(reader: Reader) -> Value:
         reader.turn_brackets()
     reader.match_brackets()
     value = reader.statement(0, reader.end)
-    return lists.expand_signs(value) if {"\\pm", "\\mp"} & texts else value
+    if {"\\pm", "\\mp"} & texts:
+        return lists.expand_signs(value)
+    return value

@@ -66,9 +66,13 @@ class Reader:
         """Return the round bracket that a square one stands for, inside of an outer bracket, or None."""
         text = self.tokens[place].text
         if text == "]":
-            return None if outer in ("[", "(") else Token("open", "(")
+            if outer in ("[", "("):
+                return None
+            return Token("open", "(")
         after = self.tokens[place + 1].text if place + 1 < len(self.tokens) else ""
-        return Token("close", ")") if text == outer == "[" and after in AFTER_INTERVALS else None
+        if text == outer == "[" and after in AFTER_INTERVALS:
+            return Token("close", ")")
+        return None
 
     def match_brackets(self) -> None:
         """Find the partner of each bracket. Raises [`Unreadable`] if one is missing."""

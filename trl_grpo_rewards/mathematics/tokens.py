@@ -141,7 +141,9 @@ def spell_symbols(text: str) -> str:
 
 
 def is_command(text: str) -> bool:
-    return text.startswith("\\") and text[-1].isalpha()
+    if not text.startswith("\\"):
+        return False
+    return text[-1].isalpha()
 
 
 class Tokenizer:
@@ -184,10 +186,14 @@ class Tokenizer:
             self.add(kind, text)
 
     def ends(self, *texts: str) -> bool:
-        return len(self.tokens) > len(texts) and [token.text for token in self.tokens[-len(texts) :]] == [*texts]
+        if len(self.tokens) <= len(texts):
+            return False
+        return [token.text for token in self.tokens[-len(texts) :]] == [*texts]
 
     def is_after(self, *texts: str) -> bool:
-        return bool(self.tokens) and self.tokens[-1].text in texts
+        if not self.tokens:
+            return False
+        return self.tokens[-1].text in texts
 
     # groups of the regular expression
 
@@ -314,7 +320,9 @@ class Tokenizer:
         return {*letters} <= ROMAN_DIGITS or self.begins_title(letters) or self.is_short_word(letters)
 
     def begins_title(self, letters: str) -> bool:
-        return letters.istitle() and TITLE_END.match(self.text, self.position) is not None
+        if not letters.istitle():
+            return False
+        return TITLE_END.match(self.text, self.position) is not None
 
     def is_product(self, letters: str) -> bool:
         """
@@ -330,7 +338,9 @@ class Tokenizer:
 
     def is_short_word(self, letters: str) -> bool:
         """Whether letters are a short word. Capitals such as `NO` are the names of points, unless they are the whole text."""
-        return letters.casefold() in SHORT_WORDS and (not letters.isupper() or letters == self.text.strip())
+        if letters.casefold() not in SHORT_WORDS:
+            return False
+        return not letters.isupper() or letters == self.text.strip()
 
     def follows_quantity(self) -> bool:
         """Whether the last token, or the one before a slash or a line of a fraction, is a number, a word or a unit."""

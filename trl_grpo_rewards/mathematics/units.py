@@ -21,12 +21,13 @@ FEET_AND_INCHES: dict[str, Unit] = {"'": (("ft", 1),), "''": (("in", 1),)}  # if
 def parse_unit(text: str) -> Unit:
     """Return a unit that is written as in the table: `km/h`, `kW*h`, `cm^3`."""
     above, _, below = text.partition("/")
-    factors = [(factor, 1) for factor in above.split("*")] + [(factor, -1) for factor in below.split("*") if factor]
-    return tuple(
-        sorted(
-            (name, sign * int(power or 1)) for factor, sign in factors for name, _, power in [factor.partition("^")]
-        )
-    )
+    factors = [(factor, 1) for factor in above.split("*")]
+    factors += [(factor, -1) for factor in below.split("*") if factor]
+    powers = []
+    for factor, sign in factors:
+        name, _, power = factor.partition("^")
+        powers.append((name, sign * int(power or 1)))
+    return tuple(sorted(powers))
 
 
 def add_unit(entry: str) -> None:
@@ -62,7 +63,8 @@ SHORT_SYMBOLS = {spelling for spelling in UNIT_OF if 2 <= len(spelling) <= 3 and
 
 def find_unit(word: str) -> Unit | None:
     """Return what a symbol or word means, or None for an unknown one. Case matters in symbols, such as `mW` and `MW`."""
-    return UNIT_OF.get(word) or (UNIT_OF.get(word.casefold()) if len(word) > 2 else None)
+    unit = UNIT_OF.get(word)
+    return unit if unit or len(word) <= 2 else UNIT_OF.get(word.casefold())
 
 
 def match_units(gold: Unit, answer: Unit) -> bool:

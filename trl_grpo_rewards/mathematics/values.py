@@ -125,4 +125,6 @@ def substitute(value: Value, values: Mapping[str, Value]) -> Value:
     """Return a value of any kind with other values in place of names."""
     if isinstance(value, Symbol):
         return values.get(value.name, value)
-    return value if isinstance(value, Number) else change_parts(value, lambda part: substitute(part, values))
+    if isinstance(value, Number):
+        return value
+    return change_parts(value, lambda part: substitute(part, values))

@@ -74,7 +74,9 @@ def find_fraction(words: Sequence[str]) -> Fraction | None:
     if whole is None:
         return add_up(words)
     part = find_number_word(words[:-1])
-    return None if part is None or (part == 1) == last.endswith("s") else part / whole
+    if part is None or (part == 1) == last.endswith("s"):
+        return None
+    return part / whole
 
 
 def add_up(words: Sequence[str]) -> Fraction | None:
@@ -101,18 +103,21 @@ def normalize_words(words: Sequence[str]) -> tuple[str, ...]:
     if rest in USUAL_STATES:
         return USUAL_STATES[rest]
     folded = [word.casefold() for word in words]
-    return tuple(
-        singularize(word)
-        for word, said, after in zip(folded, words, [*folded[1:], ""], strict=True)
-        if not (said in ARTICLES and after and after not in NO_NOUNS) and not has_role(word, "ordinal")
-    )
+    kept = []
+    for word, said, after in zip(folded, words, [*folded[1:], ""], strict=True):
+        is_article = said in ARTICLES and after and after not in NO_NOUNS
+        if not is_article and not has_role(word, "ordinal"):
+            kept.append(singularize(word))
+    return tuple(kept)
 
 
 def singularize(word: str) -> str:
     word = word.casefold()
     if word.endswith(("xes", "ches", "shes", "sses")):
         return word[:-2]
-    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+    if len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
+        return word[:-1]
+    return word
 
 
 def find_scale(word: str) -> Fraction | None:

@@ -51,9 +51,9 @@ def find_program(text: str, tests: RowTests | UnreadableTests | None = None) -> 
     """
     blocks = list_blocks(text)
     programs = [
-        (PYTHON.match(one.info) is not None, one.program)
-        for one in reversed(blocks)
-        if PYTHON.match(one.info) or not one.info.strip("{} \t\r")
+        (PYTHON.match(block.info) is not None, block.program)
+        for block in reversed(blocks)
+        if PYTHON.match(block.info) or not block.info.strip("{} \t\r")
     ]
     if not programs or not blocks[-1].is_closed:
         return None
@@ -63,7 +63,7 @@ def find_program(text: str, tests: RowTests | UnreadableTests | None = None) -> 
         names = list_required(tests)
         has_input = any(isinstance(case, OutputCase) and case.input.strip() for case in tests.cases)
     _, program = max(
-        programs, key=lambda one: (count_defined(one[1], names) + (has_input and is_reading(one[1])), one[0])
+        programs, key=lambda pair: (count_defined(pair[1], names) + (has_input and is_reading(pair[1])), pair[0])
     )
     return program if len(program) <= MAX_PROGRAM_CHARS else None
 
@@ -129,8 +129,8 @@ def is_reading(program: str) -> bool:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     used = {
-        getattr(one, "id", getattr(one, "attr", ""))
-        for one in nodes
-        if isinstance(getattr(one, "ctx", None), ast.Load)
+        getattr(node, "id", getattr(node, "attr", ""))
+        for node in nodes
+        if isinstance(getattr(node, "ctx", None), ast.Load)
     }
     return not INPUT_NAMES.isdisjoint(used - {*list_bound(nodes)})

@@ -5,8 +5,8 @@ import contextlib
 import re
 import tokenize
 import tomllib
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -28,7 +28,7 @@ from .cases import (
     try_program,
 )
 from .formats import COMPANION_COLUMNS, read_row_tests
-from .python_tests import PythonTests, UnreadableTests
+from .python_tests import FUNCTION_NODES, PythonTests, UnreadableTests
 
 
 MAX_TRIED = 64  # largest number of rows that are tried with programs
@@ -47,6 +47,32 @@ class TriedRow:
     own: TriedOutcome | None
     cheat: str | None = None  # the kind of the first program that solves nothing and passes
     unnoticed: str | None = None  # a fault in the solution that the tests do not notice
+
+    def list_problems(self) -> Iterator[tuple[str, str]]:
+        """Yield what is wrong with the tests, by the names in [`PROBLEMS`]."""
+        tried = self.own or self.empty
+        if isinstance(tried, UnreadableTests):
+            yield "unreadable", str(tried)
+        if has_timed_out(self.empty):
+            yield "impossible", f"an empty program is {self.empty.failure}, which the tests alone take"
+        if has_passed(self.empty):
+            yield "passed", "nothing is required of a program"
+        elif self.cheat:
+            yield "weak", f"{self.cheat} pass"
+        if isinstance(self.own, ProgramVerdict) and self.own.status is not None:
+            yield "failed", self.own.failure
+        if self.unnoticed:
+            yield "unnoticed", self.unnoticed
+
+
+PROBLEMS = {  # of rows: the share that changes little, and how it is said
+    "impossible": (0.05, "have tests that no program can pass"),
+    "unreadable": (0.05, "have tests in '{column}' that cannot be read"),
+    "passed": (0.05, "have tests that an empty program passes"),
+    "weak": (0.05, "have weak tests, which a program that solves nothing passes"),
+    "failed": (0.1, "have a solution that fails their tests, perhaps because timeout or memory_mb is too small"),
+    "unnoticed": (0.1, "have tests that do not notice a small fault in their solution (rows {places})"),
+}
 
 
 def find_reference(row: Mapping[str, Any], column: str) -> str | None:
@@ -80,53 +106,58 @@ def examine_programs(
 async def examine_in(sandbox: Sandbox, rows: list[dict[str, Any]], column: str, limits: Limits) -> Findings:
     companions = {name: [row.get(name) for row in rows] for name in COMPANION_COLUMNS}
     _, read = read_row_tests([row.get(column) for row in rows], companions, list_importable(sandbox))
-    readable = {place: one for place, one in enumerate(read) if isinstance(one, RowTests)}
-    unreadable = {place: str(one) for place, one in enumerate(read) if isinstance(one, UnreadableTests)}
-    kinds = Counter(type(tests.cases[0]) for tests in readable.values())
-    found = Findings(lines=[f"{len(readable):,} of {len(rows):,} rows have tests that can be read"])
-    found.lines.extend(f"{kinds[kind]:,} with {several}" for kind, several in CASE_NAMES.items() if kinds[kind])
+    readable = {place: tests for place, tests in enumerate(read) if isinstance(tests, RowTests)}
     first = islice(readable.items(), MAX_TRIED)
     jobs = (try_row(tests, find_reference(rows[place], column), sandbox, limits) for place, tests in first)
     tried = dict(zip(readable, await await_all(jobs, concurrent=True), strict=False))
-    refused = ((place, one.own or one.empty) for place, one in tried.items())
-    unreadable |= {place: str(why) for place, why in refused if isinstance(why, UnreadableTests)}
-    impossible = {place: why for place, tests in readable.items() if (why := find_contradiction(tests))}
-    late = {
-        place: f"an empty program is {one.empty.failure}, which the tests alone take"
-        for place, one in tried.items()
-        if has_timed_out(one.empty)
-    }
-    impossible |= late
-    found.hopeless = "the tests do not end" if late and len(late) == len(tried) else ""
-    passed = {place: "nothing is required of a program" for place, one in tried.items() if has_passed(one.empty)}
-    weak = {place: f"{one.cheat} pass" for place, one in tried.items() if one.cheat and place not in passed}
-    own = {place: one.own for place, one in tried.items() if isinstance(one.own, ProgramVerdict)}
-    failed = {place: one.failure for place, one in own.items() if one.status is not None}
-    unnoticed = {place: one.unnoticed for place, one in tried.items() if one.unnoticed}
-    named = ", ".join(map(str, islice(unnoticed, NAMED_ROWS)))
-    if own:
-        found.lines.append(f"{len(own) - len(failed):,} of {len(own):,} solutions of the dataset pass their tests")
-    remedy = "Correct or remove these rows."
-    wrong = (found.faults, found.warnings, remedy)
-    doubtful = (found.warnings, found.lines, "Add tests to them.")
-    for (many, few, remedy), places, total, most, what in (
-        (wrong, impossible, len(rows), 0.05, "have tests that no program can pass"),
-        (wrong, unreadable, len(rows), 0.05, f"have tests in '{column}' that cannot be read"),
-        (wrong, passed, len(tried), 0.05, "have tests that an empty program passes"),
-        (wrong, weak, len(tried), 0.05, "have weak tests, which a program that solves nothing passes"),
-        (wrong, failed, len(own), 0.1, "have a solution that fails their tests, perhaps because timeout or memory_mb is too small"),
-        (doubtful, unnoticed, len(own), 0.1, f"have tests that do not notice a small fault in their solution (rows {named})"),
-    ):  # fmt: skip
-        for place, why in islice(places.items(), 1):
-            text = f"{len(places):,} of {total:,} rows {what}. Row {place}: {why}"
-            is_many = len(places) > most * total  # a few change nothing
-            (many if is_many else few).append(f"{text.rstrip('.')}. {remedy}" if is_many else text)
+    kinds = Counter(type(tests.cases[0]) for tests in readable.values())
+    found = Findings(lines=[f"{len(readable):,} of {len(rows):,} rows have tests that can be read"])
+    found.lines.extend(f"{kinds[kind]:,} with {several}" for kind, several in CASE_NAMES.items() if kinds[kind])
+    report_problems(found, find_problems(read, tried), len(rows), tried.values(), column)
     if kinds[PythonTests] and not keeps_apart(sandbox):
         found.lines.append(
             f"{kinds[PythonTests]:,} rows have weak tests: this back end cannot keep Python tests and the program apart, so "
             "a program can cheat"
         )
     return found
+
+
+Problems: TypeAlias = defaultdict[str, dict[int, str]]  # the rows with each problem, and what it is there
+
+
+def find_problems(read: list[RowTests | UnreadableTests], tried: Mapping[int, TriedRow]) -> Problems:
+    problems = Problems(dict)
+    for place, tests in enumerate(read):
+        if isinstance(tests, UnreadableTests):
+            problems["unreadable"][place] = str(tests)
+        elif why := find_contradiction(tests):
+            problems["impossible"][place] = why
+    for place, row in tried.items():
+        for problem, why in row.list_problems():
+            problems[problem][place] = why
+    return problems
+
+
+def report_problems(found: Findings, problems: Problems, rows: int, tried: Collection[TriedRow], column: str) -> None:
+    """Add the problems to what was found: as faults or warnings if many rows have them."""
+    if tried and all(has_timed_out(row.empty) for row in tried):
+        found.hopeless = "the tests do not end"
+    judged = sum(isinstance(row.own, ProgramVerdict) for row in tried)
+    if judged:
+        found.lines.append(
+            f"{judged - len(problems['failed']):,} of {judged:,} solutions of the dataset pass their tests"
+        )
+    totals = {"impossible": rows, "unreadable": rows, "failed": judged, "unnoticed": judged}
+    for problem, (most, what) in PROBLEMS.items():
+        places = problems[problem]
+        total = totals.get(problem, len(tried))
+        levels = [found.faults, found.warnings, found.lines][problem == "unnoticed" :]
+        remedy = "Add tests to them." if problem == "unnoticed" else "Correct or remove these rows."
+        for place, why in islice(places.items(), 1):
+            sentence = what.format(column=column, places=", ".join(map(str, islice(places, NAMED_ROWS))))
+            text = f"{len(places):,} of {total:,} rows {sentence}. Row {place}: {why}"
+            is_many = len(places) > most * total  # a few change nothing
+            levels[not is_many].append(f"{text.rstrip('.')}. {remedy}" if is_many else text)
 
 
 def has_passed(outcome: object) -> bool:
@@ -143,10 +174,10 @@ def find_contradiction(tests: RowTests) -> str | None:
     for case in tests.cases:
         match case:
             case OutputCase(input=text, output=output):
-                key = (text, "")
+                key = text, ""
                 value = output.split()
             case CallCase(function=function, input=arguments, accepted=(value,)):
-                key = (function, arguments)
+                key = function, arguments
             case _:
                 continue
         if key in expected and repr(expected[key]) != repr(value):
@@ -199,8 +230,9 @@ async def find_cheat(tests: RowTests, sandbox: Sandbox, limits: Limits) -> str |
 
 
 PAIRS = (("==", "!="), ("<", "<="), (">", ">="), ("and", "or"), ("+", "-"), ("True", "False"))
-SWAPS = {**dict(PAIRS), **{other: one for one, other in PAIRS}, "not": "", "is": "is not", "in": "not in"}
-SWAPS |= {"*": "+", "//": "*", "%": "//", "max": "min", "min": "max", "if": "if not", "elif": "elif not"}
+SWAPS = {"not": "", "is": "is not", "in": "not in", "if": "if not", "elif": "elif not"}
+SWAPS |= {"*": "+", "//": "*", "%": "//", "max": "min", "min": "max"}
+SWAPS |= dict(PAIRS) | {other: one for one, other in PAIRS}
 REMOVED = {ast.Return: "return None", ast.Assign: "pass", ast.AugAssign: "pass", ast.Expr: "pass"}
 LEFT_OUT = re.compile(r"raise |(logger|warnings)\.|['\"]|@|(async )?def |if TYPE_CHECKING|match |return( None)?$")
 TRIED_FAULTS = 3  # number of faults that are tried in a program
@@ -213,9 +245,7 @@ def list_faults(program: str) -> list[tuple[int, str]]:
     code = set[int]()
     lines = program.split("\n")
     tree = ast.parse(program)
-    functions: list[ast.AST] = [
-        node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    ]
+    functions: list[ast.AST] = [node for node in ast.walk(tree) if isinstance(node, FUNCTION_NODES)]
     for node in {node for part in functions or [tree] for node in ast.walk(part) if isinstance(node, ast.stmt)}:
         if not LEFT_OUT.match(ast.unparse(node)):
             body: list[ast.stmt] = getattr(node, "body", [])

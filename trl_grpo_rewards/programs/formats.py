@@ -151,10 +151,10 @@ def read_code(lines: list[str], context: Mapping[str, Any], packages: Collection
     before = [*(imports if isinstance(imports, list) else [imports]), context.get("test_setup_code") or ""]
     blocks = tuple(block for block in [*before, *lines] if not isinstance(block, str) or block.strip())
     entry_point = context.get("entry_point") or None
-    for one in (*blocks, entry_point or ""):
-        if not isinstance(one, str):
+    for text in (*blocks, entry_point or ""):
+        if not isinstance(text, str):
             raise UnreadableTests(
-                f"Code of tests and the name of a function must be texts; found {describe(one)}. Correct the column."
+                f"Code of tests and the name of a function must be texts; found {describe(text)}. Correct the column."
             )
     check_python_tests(blocks, entry_point, packages)
     return PythonTests(blocks, entry_point)

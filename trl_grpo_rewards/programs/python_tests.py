@@ -83,11 +83,15 @@ def list_obstacles(nodes: list[ast.AST], entry_point: str | None, packages: Coll
             f"An entry point must be a name such as 'add' or 'Solution().add'; found {entry_point!r}. Correct the column "
             "'entry_point'."
         )
-    own = [node for tree in trees for node in tree.body]
-    checks = [one for one in own if isinstance(one, ast.FunctionDef) and one.name == "check" and one.args.args]
+    statements = [node for tree in trees for node in tree.body]
+    checks = [
+        statement
+        for statement in statements
+        if isinstance(statement, ast.FunctionDef) and statement.name == "check" and statement.args.args
+    ]
     if checks and not entry_point and "check" not in called:
         yield "Tests with check(candidate) need the name of the function to check; found none. Add the column 'entry_point'."
-    for node in list_reaching(nodes, own):
+    for node in list_reaching(nodes, statements):
         yield (
             f"Tests must not replace parts of the program, need its warnings and logs, or run its texts; these use "
             f"{ast.unparse(node)[:100]}, but run in another process. Rewrite them, or remove such rows."
@@ -145,14 +149,14 @@ def list_foreign_fixtures(nodes: list[ast.AST], called: set[str]) -> Iterator[tu
     functions = {
         node: "\n".join(map(ast.unparse, node.decorator_list)) for node in nodes if isinstance(node, FUNCTION_NODES)
     }
-    own = {one.name for one, text in functions.items() if "fixture" in text}
+    fixtures = {one.name for one, text in functions.items() if "fixture" in text}
     for function, text in functions.items():
         is_test = function.name.startswith("test") and function.name not in called
-        if is_test and (not text or "pytest" in text) or function.name in own:
+        if is_test and (not text or "pytest" in text) or function.name in fixtures:
             parameters = [one.arg for one in function.args.posonlyargs + function.args.args]
             required = parameters[: len(parameters) - len(function.args.defaults)]
-            known = {*FIXTURES, *own, *re.findall(r"\w+", text)}  # `parametrize` names parameters
-            yield from ((function.name, name) for name in required if name not in known)
+            provided = {*FIXTURES, *fixtures, *re.findall(r"\w+", text)}  # `parametrize` names parameters
+            yield from ((function.name, name) for name in required if name not in provided)
 
 
 @dataclass(frozen=True)
@@ -176,20 +180,20 @@ def find_use(tests: PythonTests) -> Use:
     nodes = [node for tree in [*trees, entry] for node in ast.walk(tree)]
     bound = {*list_bound(nodes)}
     imports = [*list_imports(nodes)]
-    own = {name for module, _, name in imports if module == GIVEN}
+    imported = {name for module, _, name in imports if module == GIVEN}
     spelled = nodes
     with contextlib.suppress(SyntaxError):
-        spelled = [*ast.walk(ast.parse(spell_names("\n".join(tests.blocks), imports)))] if own else nodes
+        spelled = [*ast.walk(ast.parse(spell_names("\n".join(tests.blocks), imports)))] if imported else nodes
     made = dict(list_made(spelled))
     classes = find_classes(spelled, made)
     used = {node.id for node in nodes if isinstance(node, ast.Name) and not node.id.startswith("__")}
     used -= {name for module, _, name in imports if module != GIVEN}
     free = used - bound - GUARDED
-    owners = free | own | {name for name, kind in made.items() if not kind or kind in classes}
+    owners = free | imported | {name for name, kind in made.items() if not kind or kind in classes}
     attributes = [(node.value, node.attr) for node in nodes if isinstance(node, ast.Attribute)]
     modules: dict[str, list[str]] = {}
     for owner, name in attributes:
-        if isinstance(owner, ast.Name) and owner.id in (free & LIBRARY) - own:
+        if isinstance(owner, ast.Name) and owner.id in (free & LIBRARY) - imported:
             modules.setdefault(owner.id, []).append(name)
     entries = {node.id for node in ast.walk(entry) if isinstance(node, ast.Name)}
     taken = {name for module, *pair in imports if module == GIVEN for name in pair if name != "*"}
@@ -203,7 +207,7 @@ def find_use(tests: PythonTests) -> Use:
         sorted(names),
         sorted(needed),
         sorted(classes),
-        sorted(own | {name for owner, name in attributes if ast.unparse(owner) in owners}),
+        sorted(imported | {name for owner, name in attributes if ast.unparse(owner) in owners}),
         modules,
         "StopIteration" in used,
         sorted(list_called(node for tree in trees for node in walk_here(tree.body))),
@@ -233,8 +237,8 @@ def list_imports(nodes: Iterable[ast.AST]) -> Iterator[tuple[str | None, str, st
     """Yield the module, the name and the name in the tests of everything that they import."""
     for node in nodes:
         if isinstance(node, ast.Import | ast.ImportFrom):
-            for one in node.names:
-                yield getattr(node, "module", one.name), one.name, (one.asname or one.name).partition(".")[0]
+            for alias in node.names:
+                yield getattr(node, "module", alias.name), alias.name, (alias.asname or alias.name).partition(".")[0]
 
 
 def list_made(nodes: list[ast.AST]) -> Iterator[tuple[str, str]]:

@@ -53,8 +53,8 @@ def find_kind_alone(outcomes: Sequence[float | None], tolerance: float) -> Group
 
 def is_dead(rewards: Sequence[float | None], tolerance: float = DEFAULT_TOLERANCE) -> bool:
     """Whether the rewards of a group are all equal, or fewer than two of them are scored (not None and not NaN)."""
-    known = drop_unscored(rewards)  # the standard deviation of equal float32 rewards, such as 0.7, may be above 0
-    return len(known) < 2 or max(known) - min(known) <= tolerance
+    scored = drop_unscored(rewards)  # the standard deviation of equal float32 rewards, such as 0.7, may be above 0
+    return len(scored) < 2 or max(scored) - min(scored) <= tolerance
 
 
 def count_lessons(kinds: Sequence[GroupKind], by_outcome: Sequence[GroupKind]) -> dict[GroupKind, int]:

@@ -59,11 +59,15 @@ class Copier:
         return self._replace(f"<{kind.__name__}>")
 
     def _copy_float(self, number: float) -> Any:
-        return number if math.isfinite(number) else self._replace(json.dumps(number))
+        if math.isfinite(number):
+            return number
+        return self._replace(json.dumps(number))
 
     def _copy_text(self, text: str) -> Any:
         readable = text.encode(errors="backslashreplace").decode()  # instead of half of a surrogate pair
-        return self._count(text, len(text)) if readable == text else self._replace(readable)
+        if readable == text:
+            return self._count(text, len(text))
+        return self._replace(readable)
 
     def _copy_dict(self, value: dict, levels: int) -> dict[str, Any]:
         items = self._count(dict.items(value), ITEM_SIZE * dict.__len__(value))
@@ -195,12 +199,12 @@ def unpack_ids(ids: str | list[int]) -> list[int]:
 
 def summarize_totals(totals: list[float | None]) -> dict[str, Any]:
     """Return the totals of a group with their mean, standard deviation and spread."""
-    known = [total for total in totals if total is not None]
-    if not known:
+    scored = [total for total in totals if total is not None]
+    if not scored:
         return {"total": totals, "mean": None, "std": None, "spread": None}
-    mean = sum(known) / len(known)
-    deviation = math.sqrt(sum((total - mean) ** 2 for total in known) / len(known))
-    return {"total": totals, "mean": mean, "std": deviation, "spread": max(known) - min(known)}
+    mean = sum(scored) / len(scored)
+    deviation = math.sqrt(sum((total - mean) ** 2 for total in scored) / len(scored))
+    return {"total": totals, "mean": mean, "std": deviation, "spread": max(scored) - min(scored)}
 
 
 def drop_infinite(values: list) -> list:

@@ -149,13 +149,15 @@ def name_change(before: Score, now: Score) -> str:
     """Return how a total has changed. None is lower than any."""
     if before == now or (before is not None and now is not None and abs(now - before) <= 1e-9):
         return "equal"
-    return "more" if before is None or (now is not None and now > before) else "less"
+    if before is None or (now is not None and now > before):
+        return "more"
+    return "less"
 
 
 def measure_surprise(totals: list[Score]) -> list[float]:
     """Return the distance of each total from the mean of the others. A single right or wrong answer is the furthest."""
-    known = [total for total in totals if total is not None]
-    if len(known) < 2:
+    scored = [total for total in totals if total is not None]
+    if len(scored) < 2:
         return [0.0] * len(totals)
-    whole = sum(known)
-    return [0.0 if total is None else abs(total - (whole - total) / (len(known) - 1)) for total in totals]
+    whole = sum(scored)
+    return [0.0 if total is None else abs(total - (whole - total) / (len(scored) - 1)) for total in totals]

@@ -107,7 +107,9 @@ def sum_tokens(log: Iterable[dict[str, Any]]) -> list[float]:
             names = ("needed", "computed", "skipped", "padded")
             sums = sums + steps * np.array([sum_both_passes(entry, f"groups/tokens_{name}") for name in names])
             last_step = entry["step"]
-    return [] if not sums[3] > 0 else (sums[:3] / sums[3]).tolist()
+    if not sums[3] > 0:
+        return []
+    return (sums[:3] / sums[3]).tolist()
 
 
 def sum_both_passes(entry: dict[str, Any], name: str) -> float:
@@ -133,7 +135,9 @@ def format_options(run: dict[str, Any]) -> dict[str, str]:
 
 
 def format_option(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, default=str)
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, default=str)
 
 
 LOG_FILE = "log.jsonl"  # name of the file in the output directory of a run
@@ -218,7 +222,9 @@ def has_records(source: Path) -> bool:
 def find_output_dir(source: Path) -> Path:
     """Return the output directory of a run, also for a checkpoint and its state."""
     folder = find_run_folder(source.resolve())
-    return folder.parent if re.fullmatch(r"checkpoint-\d+", folder.name) else folder
+    if re.fullmatch(r"checkpoint-\d+", folder.name):
+        return folder.parent
+    return folder
 
 
 def find_run(source: Path) -> Path:
@@ -296,7 +302,9 @@ def is_evaluation(entry: dict[str, Any]) -> bool:
 
 def read_table(file: Path) -> list[Group]:
     try:
-        return [*read_groups(file)] if file.is_file() and file.stat().st_size <= MAX_LOG_SIZE else []
+        if file.is_file() and file.stat().st_size <= MAX_LOG_SIZE:
+            return [*read_groups(file)]
+        return []
     except (OSError, ValueError) as error:
         logger.warning(f"The table '{file}' cannot be read: {error}. The report leaves it out.")
         return []
@@ -310,7 +318,9 @@ def find_weights(log: list[dict[str, Any]]) -> dict[str, float]:
     """Return the weights of the rewards if they give all mean totals exactly. A log does not contain them."""
     rows = [{**list_means(entry), "": entry["reward"]} for entry in log if "reward" in entry]
     complete = [[*row.values()] for row in rows if row.keys() == rows[0].keys() and all(map(is_number, row.values()))]
-    return solve_weights([*rows[0]][:-1], np.array(complete, dtype=float)) if complete else {}
+    if complete:
+        return solve_weights([*rows[0]][:-1], np.array(complete, dtype=float))
+    return {}
 
 
 def solve_weights(names: Sequence[str], values: np.ndarray) -> dict[str, float]:

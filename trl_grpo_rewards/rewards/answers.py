@@ -1,6 +1,5 @@
 """Rewards for the right answer."""
 
-from collections import defaultdict
 from itertools import zip_longest
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -146,13 +145,13 @@ def verify_accepted(
     pairs = [(row, read_gold(gold)) for row, value in enumerate(solution) for gold in list_solutions(value)]
     verifications = verify_pairs([(gold, answers[row]) for row, gold in pairs], rules)
     questions = prompts if rules.evaluated else None
-    scores: defaultdict[int, list[Score]] = defaultdict(list)
+    scores: list[list[Score]] = [[] for _ in answers]
     for (row, gold), (equal, _, _) in zip(pairs, verifications, strict=True):
         if equal and questions and is_copied(answers[row], gold, questions[row]):
             equal = False
         scores[row].append(1.0 if equal else pay_unequal(equal, answers[row], partial))
     log_verifications(verifications, log_metric)
-    return [choose_best(scores[row]) for row in range(len(answers))]
+    return [*map(choose_best, scores)]
 
 
 def log_verifications(verifications: list[Verification], log_metric: LogMetric) -> None:
@@ -211,10 +210,16 @@ def spell_barely(text: str) -> str:
     return strip_outer_marks(spelled.strip(OUTER_MARKS)).strip(OUTER_MARKS) or spelled
 
 
+def are_different_capitals(letters: str) -> bool:
+    if not letters.isalpha() or not letters.isupper():
+        return False
+    return len({*letters}) == len(letters) > 1
+
+
 @reward(
     check=requires(
         "choice() requires two or more different capital letters",
-        lambda letters: letters.isalpha() and letters.isupper() and len({*letters}) == len(letters) > 1,
+        are_different_capitals,
         "Write choice('ABCD').",
     ),
     outcome=True,
@@ -260,7 +265,9 @@ def share_right(gold: Any, given: Any, absent: Any = MISSING_FIELD) -> float:
     pairs = pair_parts(gold, given, absent)
     if pairs is None:
         return float(isinstance(gold, bool) == isinstance(given, bool) and gold == given)
-    return sum(share_right(*pair, absent) for pair in pairs) / len(pairs) if pairs else 1.0
+    if pairs:
+        return sum(share_right(*pair, absent) for pair in pairs) / len(pairs)
+    return 1.0
 
 
 def pair_parts(gold: Any, given: Any, absent: Any) -> list[tuple[Any, Any]] | None:
@@ -314,4 +321,6 @@ def score_object(given: dict[str, Any] | None, solution: Any, partial: bool) -> 
     if given is None:
         return 0.0
     share = share_right(gold, given, absent=MISSING_FIELD if isinstance(solution, str) else None)
-    return VALID + (1 - VALID) * share if partial else float(share == 1)
+    if partial:
+        return VALID + (1 - VALID) * share
+    return float(share == 1)

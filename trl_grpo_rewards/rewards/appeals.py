@@ -126,5 +126,6 @@ def is_between_numbers(completion: Any, solutions: Sequence[Any]) -> bool:
         return False
     text = strip_reasoning(completion_text(completion))
     boxes = [*BOX_COMMAND.finditer(text)]
-    answers = {read_box(text, box.end())[0] for box in boxes[:1] + boxes[-1:]} | {find_stated_answer(text)}
+    answers = {read_box(text, box.end())[0] for box in boxes[:1] + boxes[-1:]}
+    answers.add(find_stated_answer(text))
     return any(is_numeric(strip_label(read(answer))) for answer in answers if answer)

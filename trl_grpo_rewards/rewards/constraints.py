@@ -46,7 +46,9 @@ def examine_instructions(rows: list[dict[str, Any]], instruction_id_list: str, k
         f"unreadable, most often because {reasons.most_common(1)[0][0]}. Their completions get None. Remove these rows, "
         f"or write their constraints as IFEval does."
     )
-    return Findings("", lines, [fault]) if counts else Findings("", lines, faults=[fault])
+    if counts:
+        return Findings("", lines, [fault])
+    return Findings("", lines, faults=[fault])
 
 
 def list_counts(rows: int, counts: Counter[str], reasons: Counter[str]) -> list[str]:

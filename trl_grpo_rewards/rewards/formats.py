@@ -4,6 +4,7 @@ import functools
 import importlib.util
 import json
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import regex
@@ -24,10 +25,14 @@ __all__ = ["json_text", "script", "tags", "xml_text"]
 TAG_NAME = re.compile(r"[\w.-]+")
 
 
+def are_tag_names(names: Sequence[str]) -> bool:
+    return len({*names}) == len(names) and all(map(TAG_NAME.fullmatch, names))
+
+
 @reward(
     check=requires(
         "tags() requires one or more different names, without brackets",
-        lambda names: names and len({*names}) == len(names) and all(map(TAG_NAME.fullmatch, names)),
+        lambda names: names and are_tag_names(names),
         "Write it like this: tags('think', 'answer').",
     ),
     form=lambda names, prefilled: Form(tags=names, prefilled=prefilled),
@@ -70,7 +75,9 @@ def tags(completion: str, *names: str, prefilled: bool = False, partial: bool = 
             may_text_follow = name != names[-1] or len(names) == 1 or not text[tag.end :].strip()
             right += is_in_place and may_text_follow and not is_blank(tag.content)
             end = max(end, tag.end)
-    return right / len(names) if partial else float(right == len(names))
+    if partial:
+        return right / len(names)
+    return float(right == len(names))
 
 
 class Tag(NamedTuple):
@@ -165,11 +172,15 @@ def load_validator(schema: str) -> "Validator":
 
 def check_xml_text(elements: tuple[str, ...], root: str | None) -> None:
     check_installed("defusedxml", "xml_text()")
-    requires(
+    names = [*elements]
+    if root is not None and root not in elements:
+        names.append(root)
+    check = requires(
         "xml_text() requires names of elements without brackets",
-        lambda names: all(map(TAG_NAME.fullmatch, names)) and len({*names}) == len(names),
+        are_tag_names,
         "Write it like this: xml_text('name', 'price', root='item').",
-    )(names=(*elements, *([root] if root is not None and root not in elements else [])))
+    )
+    check(names=(*names,))
 
 
 @reward(check=check_xml_text)
@@ -233,7 +244,9 @@ def compile_letters(names: tuple[str, ...]) -> Any:
 
 def is_script(name: str) -> bool:
     try:
-        return TAG_NAME.fullmatch(name) is not None and compile_letters((name,)) is not None
+        if TAG_NAME.fullmatch(name) is None:
+            return False
+        return compile_letters((name,)) is not None
     except regex.error:
         return False
 

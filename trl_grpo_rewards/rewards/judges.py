@@ -128,13 +128,15 @@ async def judge(
     questions = [show(prompt) for prompt in prompts or [""] * len(answers)]
     references = read_references(solution, reference, len(answers))
     graders = choose_graders(rubric, scale, separate, len(answers), log_metric)
-    asked = {
-        row: grader.build_prompts(questions[row], (texts if reasoning else answers)[row], references[row])
-        for row, grader in enumerate(graders)
-        if isinstance(grader, Grader) and not is_trivial(answers[row])
-    }
-    gradings = iter(await ask_judge(settings, [*chain.from_iterable(asked.values())], log_metric))
-    rows = [grade_row(grader, [*islice(gradings, len(asked.get(row, ())))]) for row, grader in enumerate(graders)]
+    shown = texts if reasoning else answers
+    prompts_of: list[list[Any]] = [[] for _ in graders]
+    for row, grader in enumerate(graders):
+        if isinstance(grader, Grader) and not is_trivial(answers[row]):
+            prompts_of[row] = [*grader.build_prompts(questions[row], shown[row], references[row])]
+    gradings = iter(await ask_judge(settings, [*chain.from_iterable(prompts_of)], log_metric))
+    rows = [
+        grade_row(grader, [*islice(gradings, len(asked))]) for grader, asked in zip(graders, prompts_of, strict=True)
+    ]
     log_rows(rows, is_constant, log_metric, log_extra)
     return [row.score for row in rows]
 
@@ -245,9 +247,9 @@ def average_scores(orders: list[list[str]], gradings: list[Grading], log_metric:
     """Return the mean score of each text, or of none if a call failed: one order has a bias that the other cancels."""
     if not orders or any(grading.error is not None for grading in gradings):
         return {}
-    scores_of = [
-        dict(zip(order, grading.values.values(), strict=True)) for order, grading in zip(orders, gradings, strict=True)
-    ]
+    scores_of = []
+    for order, grading in zip(orders, gradings, strict=True):
+        scores_of.append(dict(zip(order, grading.values.values(), strict=True)))
     if len(scores_of) == 2:
         first, second = scores_of
         log_metric("agreement", 1 - fmean(abs(first[text] - second[text]) for text in first))

@@ -193,10 +193,14 @@ def shortest(
     low = min(lengths)
     width = max(lengths) - low
     values = [0.5 - (length - low) / width if width else 0.0 for length in lengths]
-    return [
-        None if score is None else value if score >= at_least else min(value, 0.0)
-        for value, score in zip(values, by, strict=True)
-    ]
+    return [pay_reached(value, score, at_least) for value, score in zip(values, by, strict=True)]
+
+
+def pay_reached(value: float, score: Score, at_least: float) -> Score:
+    """Return a value for a completion whose other score reaches a bound, and at most 0 otherwise."""
+    if score is None:
+        return None
+    return value if score >= at_least else min(value, 0.0)
 
 
 @reward(lengths=list_max_tokens)

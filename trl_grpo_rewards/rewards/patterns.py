@@ -84,10 +84,15 @@ def pattern(
         return 0.0
 
 
+def has_words(all: tuple[str, ...], any: tuple[str, ...], none: tuple[str, ...]) -> bool:
+    words = all + any + none
+    return bool(words) and "" not in words
+
+
 @reward(
     check=requires(
         "keywords() requires at least one word, and no empty words",
-        lambda all, any, none: all + any + none and "" not in all + any + none,
+        has_words,
         "Write keywords(all=('because',)).",
     ),
     form=lambda all, any, none: Form(words=(*all, *any[:1]), without=none),
@@ -160,13 +165,16 @@ async def citations(batch: Batch, *, sources: str | None = None) -> list[Score]:
 
     ```
     """
-    texts = (strip_reasoning(completion_text(completion)) for completion in batch.columns["completions"])
-    cited = [
-        {int(number) for found in CITATION.findall(text) for number in re.findall(r"\d+", found)} for text in texts
-    ]
+    cited = [find_cited(completion_text(completion)) for completion in batch.columns["completions"]]
     if not sources:
         return [float(len(numbers) > 0) for numbers in cited]
     return [*map(compute_existing_share, cited, batch.columns[sources])]
+
+
+def find_cited(text: str) -> set[int]:
+    """Return the numbers of the citations in a text."""
+    citations = CITATION.findall(strip_reasoning(text))
+    return {int(number) for citation in citations for number in re.findall(r"\d+", citation)}
 
 
 def compute_existing_share(numbers: set[int], sources: Any) -> Score:

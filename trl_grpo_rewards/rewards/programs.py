@@ -73,7 +73,9 @@ def check_backend(backend: str, packages: tuple[str, ...]) -> str | None:
     """Check that programs can run, and return how they are kept in on this machine."""
     sandbox = open_backend(backend, packages)
     sandbox.check_ready()
-    return sandbox.find_tier()[1] if isinstance(sandbox, LocalSandbox) else None
+    if isinstance(sandbox, LocalSandbox):
+        return sandbox.find_tier()[1]
+    return None
 
 
 def write_block(program: str) -> str:
@@ -185,11 +187,11 @@ async def code(
     marks, read = read_row_tests(tests, columns, list_importable(sandbox))
     programs = [find_program(completion_text(text), one) for text, one in zip(completions, read, strict=True)]
     keys = [*map(make_key, programs, marks, read)]
-    known = {mark: one for mark, one in zip(marks, read, strict=True) if isinstance(one, RowTests)}
+    readable = {mark: one for mark, one in zip(marks, read, strict=True) if isinstance(one, RowTests)}
 
     async def try_all(different: Iterable[Key]) -> dict[Key, ProgramOutcome]:
         shares = Shares([*different], batch_timeout, len(getattr(sandbox, "workers", ())))
-        tasks = {key: try_one(key, known[key[1]], sandbox, limits, partial, shares) for key in shares.spent}
+        tasks = {key: try_one(key, readable[key[1]], sandbox, limits, partial, shares) for key in shares.spent}
         return await wait_for_all(tasks, shares)
 
     try:
@@ -215,7 +217,9 @@ async def code(
 
 def make_key(program: str | None, mark: bytes, tests: RowTests | UnreadableTests) -> Key | None:
     """Return what is equal for equal programs with equal tests, or None if there is nothing to run."""
-    return None if program is None or isinstance(tests, UnreadableTests) else (program, mark)
+    if program is None or isinstance(tests, UnreadableTests):
+        return None
+    return (program, mark)
 
 
 def settle_doubts(trials: dict[Key, ProgramOutcome], others: Mapping[Key, ProgramOutcome]) -> set[Key]:
@@ -301,7 +305,9 @@ class Shares:
             failure = f"stopped after its share of batch_timeout={self.seconds:g} s"
             return ProgramVerdict(0, 1, "timed_out", failure)
         late = f"no result within batch_timeout={self.seconds:g} s"
-        return Unfinished(late) if self.spent[key] else SandboxFailed(late)
+        if self.spent[key]:
+            return Unfinished(late)
+        return SandboxFailed(late)
 
 
 async def try_one(
@@ -342,11 +348,17 @@ def find_doubtful_rows(
     doubts = {}
     for place, key in enumerate(keys):
         if key and isinstance(trials[key], UnreadableTests):
-            row = {name: values[place] for name, values in columns.items() if isinstance(values, list)}
-            own = find_reference(row | {"prompt": row.get("prompts")}, "tests")
-            if judge := passed.get(key[1]) or own and (own, key[1]):
+            judge = passed.get(key[1]) or find_own_key(place, key[1], columns)
+            if judge is not None:
                 doubts[key] = judge
     return doubts
+
+
+def find_own_key(place: int, mark: bytes, columns: Mapping[str, list[Any]]) -> Key | None:
+    """Return the row's own solution with its tests, or None if it has no solution."""
+    row = {name: values[place] for name, values in columns.items() if isinstance(values, list)}
+    solution = find_reference(row | {"prompt": row.get("prompts")}, "tests")
+    return (solution, mark) if solution else None
 
 
 def count_failures(trials: Mapping[Key, ProgramOutcome], backend: str, max_failures: float) -> None:

@@ -51,7 +51,9 @@ def repetition(
     ```
     """
     found = list_ngrams(split_units(completion.casefold(), completion_ids, unit, "repetition"), ngram)
-    return len({*found}) / len(found) - 1.0 if found else 0.0
+    if found:
+        return len({*found}) / len(found) - 1.0
+    return 0.0
 
 
 @reward
@@ -76,9 +78,12 @@ def overlap(completion: str, solution: Any) -> float | None:
     """
     words = tally_words(strip_reasoning(completion))
     golds = map(tally_words, list_solutions(solution))
-    return choose_best(
-        [2 * (words & gold).total() / (words.total() + gold.total()) if gold else None for gold in golds]
-    )
+    return choose_best([compute_overlap(words, gold) if gold else None for gold in golds])
+
+
+def compute_overlap(words: Counter[str], gold: Counter[str]) -> float:
+    common = (words & gold).total()
+    return 2 * common / (words.total() + gold.total())
 
 
 def tally_words(text: Any) -> Counter[str]:

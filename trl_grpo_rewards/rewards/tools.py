@@ -52,10 +52,15 @@ def list_structured_calls(message: Message, text: str) -> list[tuple[str, ToolCa
     return [(text, read_structured_call(call)) for call in message.get("tool_calls") or ()]
 
 
+def are_names(expected: str, compare: Mapping[Any, str] | None) -> bool:
+    names = [expected, *(compare or ())]
+    return all(isinstance(name, str) and name for name in names)
+
+
 @combinator(
     check=requires(
         "tool_calls() requires the name of a column, and names of arguments, such as compare={'city': 'text'}",
-        lambda expected, compare: expected and all(isinstance(name, str) and name for name in compare or ()),
+        are_names,
         "Leave out expected for 'tool_calls', and use '*' for all other arguments.",
     ),
     columns=lambda expected: {expected},
@@ -115,12 +120,15 @@ async def tool_calls(
 
     ```
     """
-    completions = map(completion_messages, batch.columns["completions"])
-    rows = zip(completions, map(read_expected_calls, batch.columns[expected]), strict=True)
-    return [
-        None if wanted is None else score_calls(read_calls(messages), wanted, score, order, compare or {})
-        for messages, wanted in rows
-    ]
+    scores: list[Score] = []
+    for completion, value in zip(batch.columns["completions"], batch.columns[expected], strict=True):
+        wanted = read_expected_calls(value)
+        if wanted is None:
+            scores.append(None)
+        else:
+            made = read_calls(completion_messages(completion))
+            scores.append(score_calls(made, wanted, score, order, compare or {}))
+    return scores
 
 
 def score_calls(
@@ -131,7 +139,9 @@ def score_calls(
     if score == "exact" and len(made) != len(expected):
         return 0.0
     matched = match_calls(made, expected, compare, is_ordered=order, is_whole=score != "partial")
-    return float(matched == len(expected)) if score == "exact" else 2 * matched / (len(made) + len(expected))
+    if score == "exact":
+        return float(matched == len(expected))
+    return 2 * matched / (len(made) + len(expected))
 
 
 @reward
@@ -200,11 +210,12 @@ def turns(messages: list[Message], *, at_most: int, at_least: int = 1) -> float:
 
     ```
     """
-    count = sum(
-        bool(reply.get("tool_calls")) or content_text(reply.get("content")).strip() != ""
-        for reply in list_replies(messages)
-    )
+    count = sum(map(is_turn, list_replies(messages)))
     return max(0.0, min(1.0, count / at_least, 2 - count / at_most))
+
+
+def is_turn(reply: Message) -> bool:
+    return bool(reply.get("tool_calls")) or content_text(reply.get("content")).strip() != ""
 
 
 def can_read(attribute: str, low: float | None, high: float | None) -> bool:

@@ -331,7 +331,9 @@ def open_file(file: Any, mode: str = "r", *arguments: Any, **options: Any) -> An
     """Open a file as `open` does. The standard streams and the null device can be opened by their names."""
     name = os.fspath(file) if isinstance(file, os.PathLike) else file
     if name == os.devnull:
-        return Null() if "b" in mode else io.TextIOWrapper(Null(), write_through=True)
+        if "b" in mode:
+            return Null()
+        return io.TextIOWrapper(Null(), write_through=True)
     if isinstance(name, str) and name in STREAM_FILES:
         file = os.dup(STREAM_FILES.index(name))
     return OPEN(file, mode, *arguments, **options)
@@ -387,7 +389,9 @@ class PackageFinder:
         self.path = path
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        return PathFinder.find_spec(name, self.path) if name in self.names else None
+        if name in self.names:
+            return PathFinder.find_spec(name, self.path)
+        return None
 
 
 def import_packages(packages: dict[str, Any]) -> None:

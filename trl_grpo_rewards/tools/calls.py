@@ -235,7 +235,9 @@ def choose(expected: Any) -> Any:
     if isinstance(expected, Mapping):
         empty = [name for name, one in expected.items() if one.is_optional and one.values in ((), ("",), (None,))]
         return {name: choose(one) for name, one in expected.items() if name not in empty}
-    return [choose(item) for item in expected] if isinstance(expected, (list, tuple)) else expected
+    if isinstance(expected, (list, tuple)):
+        return [choose(item) for item in expected]
+    return expected
 
 
 def read_choices(arguments: Arguments) -> dict[str, Choices]:
@@ -276,10 +278,14 @@ def is_equal(made: Any, expected: Any, how: Comparison = "exact", levels: int = 
     if isinstance(made, Untyped):
         return any(is_equal(reading, expected, how, levels) for reading in made.list_readings())
     if isinstance(made, Mapping) and isinstance(expected, Mapping):
-        return all(is_named_equal(made, expected, name, how, levels - 1) for name in {*made, *expected})
+        return are_fields_equal(made, expected, how, levels - 1)
     if isinstance(made, (list, tuple)) and isinstance(expected, (list, tuple)):
         return are_items_equal(made, expected, how, levels - 1)
     return is_plain_equal(made, expected, how)
+
+
+def are_fields_equal(made: Mapping[Any, Any], expected: Mapping[Any, Any], how: Comparison, levels: int) -> bool:
+    return all(is_named_equal(made, expected, name, how, levels) for name in {*made, *expected})
 
 
 def are_items_equal(made: Sequence[Any], expected: Sequence[Any], how: Comparison, levels: int) -> bool:
@@ -303,7 +309,9 @@ def is_plain_equal(made: Any, expected: Any, how: Comparison) -> bool:
 
 
 def is_json_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not isinstance(value, (int, float)):
+        return False
+    return not isinstance(value, bool)
 
 
 def is_named_equal(
@@ -311,7 +319,9 @@ def is_named_equal(
 ) -> bool:
     """Return whether an argument or a field is as expected: equal, or left out if it may be."""
     if name in made:
-        return name in expected and is_equal(made[name], expected[name], how, levels)
+        if name not in expected:
+            return False
+        return is_equal(made[name], expected[name], how, levels)
     wanted = expected[name]
     return isinstance(wanted, Choices) and wanted.is_optional
 
@@ -364,7 +374,9 @@ def match_calls(
     if is_whole:
         rows = [[float(value == 1.0) for value in row] for row in rows]
     rows = [row for row in rows if any(row)][:MAX_SIMILAR]
-    return align(rows, len(expected)) if is_ordered else assign(rows)
+    if is_ordered:
+        return align(rows, len(expected))
+    return assign(rows)
 
 
 def align(rows: Sequence[Sequence[float]], width: int) -> float:

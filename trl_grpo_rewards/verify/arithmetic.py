@@ -81,7 +81,8 @@ def find_written_equations(text: str) -> list[tuple[str, str]]:
     """Return the different equations of a text. The first calculation of a chain is paired with each later side."""
     text = normalize_operators(text)
     found: dict[tuple[str, str], tuple[str, str]] = {}
-    runs = [run for run in RUN.finditer(text) if "=" in run[0] and run.end() - run.start() <= 5 * MAX_SIDE_CHARS]
+    longest = 5 * MAX_SIDE_CHARS
+    runs = [run for run in RUN.finditer(text) if "=" in run[0] and len(run[0]) <= longest]
     for run in sample_evenly(runs):
         first, *others = list_sides(run, text)
         left = first.replace(" ", "").lstrip("•")
@@ -103,7 +104,8 @@ def list_sides(run: re.Match[str], text: str) -> list[str]:
 def normalize_operators(text: str) -> str:
     """Return the lines with an equals sign in one spelling. `;` ends what may be an equation; `•` may be a minus or a list's dash."""
     text = NEXT_LINE.sub(" ", text)
-    text = TEXT_COMMAND.sub(";", "\n".join(sample_evenly([line for line in text.split("\n") if "=" in line])))
+    lines = [line for line in text.split("\n") if "=" in line]
+    text = TEXT_COMMAND.sub(";", "\n".join(sample_evenly(lines)))
     text = REPEATING_TAIL.sub("…", text)
     for command, meaning in LATEX.items():
         text = text.replace(command, meaning)
@@ -112,7 +114,8 @@ def normalize_operators(text: str) -> str:
     )  # sum or product? An equation next to `!` is left out
     text = BRACED_FRACTION.sub(r"((\1)/(\2))", text).translate(BRACES)
     text = TIMES.sub(r"\1*\2", THOUSANDS.sub("", text)).replace("==", "=")
-    return FACTOR.sub("*(", NO_OPERATOR.sub(";", DASH.sub("•", DOUBLE_STAR.sub("^", text))))
+    text = DASH.sub("•", DOUBLE_STAR.sub("^", text))
+    return FACTOR.sub("*(", NO_OPERATOR.sub(";", text))
 
 
 def trim_first_side(side: str, text: str, start: int) -> str:

@@ -83,7 +83,8 @@ def may_have_turns(text: str) -> bool:
 def list_turns(text: str) -> list[tuple[int, bool]]:
     """Return where new turns may begin, and whether each has a mark of a chat template."""
     questions = [(found.start(), False) for found in NEW_QUESTION.finditer(text)]
-    return sorted([*questions, *((found.start(), True) for found in USER_TURN.finditer(text))])
+    turns = [(found.start(), True) for found in USER_TURN.finditer(text)]
+    return sorted([*questions, *turns])
 
 
 def cut_turns(text: str) -> str:
@@ -94,7 +95,8 @@ def cut_turns(text: str) -> str:
     """
     if not may_have_turns(text) and NEW_QUESTION.search(text) is None:  # as most are
         return text
-    start = min((place for _, end in REASONING_MARKS if (place := text.find(end)) >= 0), default=0)
+    ends = [text.find(end) for _, end in REASONING_MARKS]
+    start = min((place for place in ends if place >= 0), default=0)
     first = find_first_statement(text[start:])
     for place, is_marked in list_turns(text):
         is_after_answer = 0 <= first < place - start

@@ -33,7 +33,8 @@ def ask(gold: str, answer: str) -> bool | None:
 
 
 def start_process() -> Popen[bytes]:
-    command = [sys.executable, "-P", str(Path(__file__).with_name("symbolic.py")), str(os.getpid())]
+    script = Path(__file__).with_name("symbolic.py")
+    command = [sys.executable, "-P", str(script), str(os.getpid())]
     # An interrupt at the terminal reaches only the training process.
     process = Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, start_new_session=True, bufsize=0)
     if not exchange(process, "1", "1", seconds=60.0):  # loads the parser, in less than a second on an idle machine

@@ -34,7 +34,9 @@ def list_solutions(value: Any) -> list[Any]:
     """Return the accepted solutions in a dataset column: the items of a list, or the value itself, such as a text."""
     if getattr(value, "ndim", 0):  # an array
         value = value.tolist()
-    return [*value] or [None] if isinstance(value, (list, tuple)) else [value]
+    if isinstance(value, (list, tuple)):
+        return [*value] or [None]
+    return [value]
 
 
 def choose_best(scores: list[Score]) -> Score:
@@ -175,7 +177,9 @@ def write_plainly(value: Any) -> Any:
     """Return what JSON can hold of a date, a decimal number, or a value or an array of numpy."""
     if isinstance(value, date):  # pyarrow reads texts that look like dates
         return value.isoformat().removesuffix("T00:00:00")
-    return float(value) if isinstance(value, Decimal) else value.tolist()
+    if isinstance(value, Decimal):
+        return float(value)
+    return value.tolist()
 
 
 def read_objects(values: list[Any]) -> list[Reading]:

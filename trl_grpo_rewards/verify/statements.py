@@ -98,7 +98,9 @@ def find_boxed_answer(text: str, which: BoxChoice = "last") -> str | None:
     if which == "last":
         return join_last_boxes(text, find_last_boxes(text))
     boxes = [*itertools.islice(BOX_COMMAND.finditer(text), 2)]
-    return None if not boxes or (which == "only" and len(boxes) > 1) else read_box(text, boxes[0].end())[0]
+    if not boxes or (which == "only" and len(boxes) > 1):
+        return None
+    return read_box(text, boxes[0].end())[0]
 
 
 def find_last_boxes(text: str) -> deque[re.Match[str]]:
@@ -115,7 +117,9 @@ def join_last_boxes(text: str, boxes: deque[re.Match[str]]) -> str | None:
         if content is None:
             return None
         if content.strip() or len(boxes) - len(before) > MAX_EMPTY_BOXES:
-            return join_boxes(text, content, box.start(), before) if before else content
+            if before:
+                return join_boxes(text, content, box.start(), before)
+            return content
     return "" if boxes else None
 
 
@@ -165,7 +169,9 @@ def find_stated_answer(text: str) -> str | None:
     statements = [*marked, *list_worded_statements(text, not marked)]
     if statements:
         return max(statements, key=lambda statement: statement[0])[1]
-    return text.strip() if "\n" not in text.strip() and text.strip() else None
+    if "\n" not in text.strip() and text.strip():
+        return text.strip()
+    return None
 
 
 def find_first_statement(text: str) -> int:
@@ -184,13 +190,17 @@ def list_marked_statements(text: str) -> Iterator[tuple[int, str | None]]:
     """Yield where the last statement of each kind of mark is, and its answer, which is None if it was cut off."""
     if boxes := find_last_boxes(text):
         content = join_last_boxes(text, boxes)
-        yield (boxes[-1].end(), add_other_letter(text, read_box(text, boxes[-1].end())[1], content))
+        last = boxes[-1].end()
+        _, end = read_box(text, last)
+        yield (last, add_other_letter(text, end, content))
     if (hashes := text.rfind("####")) >= 0:
         yield (hashes, read_statement(text[hashes + 4 :].strip().partition("\n")[0]))
     for closing in deque(TAG_END.finditer(text), maxlen=1):
         before = text[: closing.start()]
         opening = before.lower().rfind(f"<{closing[1].lower()}>")
-        inside = TAG_END.split(before[opening + len(closing[1]) + 2 :] if opening >= 0 else before)[0].strip()
+        if opening >= 0:
+            before = before[opening + len(closing[1]) + 2 :]
+        inside = TAG_END.split(before)[0].strip()
         yield (closing.start(), add_other_letter(text, closing.end(), find_stated_answer(inside) or inside or None))
 
 
@@ -205,7 +215,8 @@ def list_worded_statements(text: str, are_alone: bool) -> Iterator[tuple[int, st
     if (place := find_phrase(text, are_alone)) is not None:
         yield (place, read_statement(text[place:]))
     for last_named in deque(NAMED_LAST.finditer(text), maxlen=1):
-        line = text[max(0, last_named.start() - MAX_NAMED_CHARS) : last_named.start()].rpartition("\n")[2]
+        end_of_line = last_named.start()
+        line = text[max(0, end_of_line - MAX_NAMED_CHARS) : end_of_line].rpartition("\n")[2]
         if (named := BEFORE_NAMED.fullmatch(line)) is not None:
             yield (last_named.start() - len(named[1]), read_statement(named[1]))
     end = len(text.rstrip())
@@ -247,7 +258,9 @@ def read_formula(text: str) -> str | None:
         return None
     rest = text[found.end() :].lstrip("*_ ")
     ends = not rest or rest[0] in ".!\n" or formula[-1:] == "."
-    return formula.removesuffix(".") if ends or AFTER_MATHEMATICS.match(rest) else None
+    if ends or AFTER_MATHEMATICS.match(rest):
+        return formula.removesuffix(".")
+    return None
 
 
 def read_sentence(text: str) -> str | None:

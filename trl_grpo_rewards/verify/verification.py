@@ -81,13 +81,17 @@ def compare_otherwise(
 
 def part_numbers(text: str) -> str:
     """Return `16,191` as the list `16, 191`, `16 191` as the row of these two, and any other text unchanged."""
-    return text.replace(" ", "\n").replace(",", ", ") if TIGHT.fullmatch(text) else text
+    if TIGHT.fullmatch(text):
+        return text.replace(" ", "\n").replace(",", ", ")
+    return text
 
 
 def chooses(answer: str, letter: Value) -> bool:
     """Return whether a text without operations names the letter of a choice first, such as `B (12)`, and no other letter."""
     text = spell_symbols(answer)
-    return CHOICE.fullmatch(text) is not None and Symbol(find_letter(text) or "") == letter
+    if CHOICE.fullmatch(text) is None:
+        return False
+    return Symbol(find_letter(text) or "") == letter
 
 
 def find_letter(text: str, letters: str = CHOICE_LETTERS) -> str | None:
@@ -194,7 +198,9 @@ def verify_pair(gold: str | None, answer: str | None, rules: AnswerRules) -> Ver
 
 def is_known(gold: str) -> bool:
     """Return whether math-verify can read a gold answer that this package cannot."""
-    return not is_unfit(gold) and bool(second_opinion.ask(spell_symbols(gold), spell_symbols(gold)))
+    if is_unfit(gold):
+        return False
+    return bool(second_opinion.ask(spell_symbols(gold), spell_symbols(gold)))
 
 
 def compare_pair(gold: str, answer: str | None, rules: AnswerRules, asked: bool) -> Verification:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from helpers.values import is_equal
 from trl_grpo_rewards.mathematics.grammar import read
 from trl_grpo_rewards.mathematics.kinds.notations import Time
-from trl_grpo_rewards.mathematics.kinds.sets import NOTHING, are_same_sets, complement, find_set, intersect, unite
+from trl_grpo_rewards.mathematics.kinds.sets import NO_REALS, are_same_sets, complement, find_set, intersect, unite
 
 
 integers = st.integers(-999, 999)
@@ -63,7 +63,7 @@ def test_sets_of_numbers_follow_the_laws_of_sets(parts):
         for low, size, low_in, high_in in parts
     ]
     union, common = unite(*sets), intersect(*sets)
-    assert are_same_sets(intersect(union, complement(union)), NOTHING)
+    assert are_same_sets(intersect(union, complement(union)), NO_REALS)
     assert all(are_same_sets(intersect(union, one), one) for one in sets)
     assert all(are_same_sets(unite(common, one), one) for one in sets)
     assert all(are_same_sets(one, union) == are_same_sets(union, one) for one in sets)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from ..matching import Kind, Same, Verdict
 from ..reader import Reader
@@ -31,7 +32,8 @@ MatrixRows = Sequence[Sequence[Value]]
 
 # --- operations
 def combine_values(name: str, left: Value, right: Value) -> Value:
-    left, right = (value.product or value if isinstance(value, Quantity) else value for value in (left, right))
+    left = use_product(left)
+    right = use_product(right)
     if name in SET_OPERATIONS:
         return chain(name, left, right)
     if name == "-" and isinstance(left, Symbol) and is_finite_set(right):
@@ -39,6 +41,11 @@ def combine_values(name: str, left: Value, right: Value) -> Value:
     if isinstance(left, Matrix | Collection) or isinstance(right, Matrix | Collection):
         return combine_arrays("*" if name == "\\times" else name, left, right)
     return combine_expressions(name, left, right)
+
+
+def use_product(value: Value) -> Value:
+    """Return a quantity as the product that it may also be, and any other value unchanged."""
+    return value.product or value if isinstance(value, Quantity) else value
 
 
 def combine_expressions(name: str, left: Value, right: Value) -> Value:
@@ -64,14 +71,15 @@ def has_vector(value: Value) -> bool:
 
 def combine_arrays(name: str, left: Value, right: Value) -> Value:
     """Return the vector or matrix that a sum or a multiple of one is. Products and powers are not worked out."""
+    left_cells = list_cells(left)
+    right_cells = list_cells(right)
     if name in ("+", "-") and have_same_shape(left, right):
-        pairs = zip(list_cells(left), list_cells(right), strict=True)
-        return change_cells(left, [combine_values(name, *pair) for pair in pairs])
-    if name == "*" and is_expression(left) and list_cells(right):
-        return change_cells(right, [combine_values("*", left, cell) for cell in list_cells(right)])
-    if name in ("*", "/") and is_expression(right) and list_cells(left):
-        return change_cells(left, [combine_values(name, cell, right) for cell in list_cells(left)])
-    if isinstance(left, Matrix) or isinstance(right, Matrix):
+        return change_cells(left, [*map(partial(combine_values, name), left_cells, right_cells)])
+    if name == "*" and is_expression(left) and right_cells:
+        return change_cells(right, [combine_values("*", left, cell) for cell in right_cells])
+    if name in ("*", "/") and is_expression(right) and left_cells:
+        return change_cells(left, [combine_values(name, cell, right) for cell in left_cells])
+    if Matrix in (type(left), type(right)):
         return Operation(name, (left, right))
     raise Unreadable("an operation on lists")
 
@@ -85,7 +93,9 @@ def list_cells(value: Value) -> tuple[Value, ...]:
 
 def have_same_shape(one: Value, other: Value) -> bool:
     """Whether two matrices, or vectors, have the same number of rows and of cells in each."""
-    return list_cells(one) != () and find_shape(one) == find_shape(other)
+    if list_cells(one) == ():
+        return False
+    return find_shape(one) == find_shape(other)
 
 
 def find_shape(value: Value) -> list[int]:
@@ -144,10 +154,12 @@ def find_determinant(rows: MatrixRows) -> Value:
     if len(rows) == 2:
         minors = [rows[1][1], rows[1][0]]
     else:
-        below = [[[*row[:place], *row[place + 1 :]] for row in rows[1:]] for place in range(len(rows))]
+        places = range(len(rows))
+        below = [[[*row[:place], *row[place + 1 :]] for row in rows[1:]] for place in places]
         minors = [*map(find_determinant, below)]
     terms = [combine_values("*", cell, minor) for cell, minor in zip(rows[0], minors, strict=True)]
-    value = Operation("+", tuple(negate(term) if place % 2 else term for place, term in enumerate(terms)))
+    signed = [negate(term) if place % 2 else term for place, term in enumerate(terms)]
+    value = Operation("+", tuple(signed))
     check_size([value])
     return value
 
@@ -170,7 +182,8 @@ def split_rows(reader: Reader, skips_empty: bool = False) -> list[list[tuple[int
 def split_range(reader: Reader, start: int, end: int, sign: str) -> list[tuple[int, int]]:
     """Return the ranges between the places of a sign outside of brackets."""
     places = find_places(reader, start, end, sign)
-    return [*zip([start, *(place + 1 for place in places)], [*places, end], strict=True)]
+    starts = [start, *(place + 1 for place in places)]
+    return [*zip(starts, [*places, end], strict=True)]
 
 
 def read_matrix(reader: Reader) -> Value:

@@ -148,7 +148,9 @@ def starts_power(reader: Reader, name: str) -> bool:
     exponent = texts[1] if texts[::2] == ["{", "}"] else texts[0]
     if sign != "^" or number == "10" or not exponent.isdecimal():
         return sign == "^"
-    return name != "" and f"{name}1^" not in "".join(reader.texts(0, len(reader.tokens)))
+    if name == "":
+        return False
+    return f"{name}1^" not in "".join(reader.texts(0, len(reader.tokens)))
 
 
 # --- commands
@@ -224,7 +226,9 @@ def encloses_complex(reader: Reader) -> bool:
     if reader.ahead(1) != ["{"]:
         return False
     inside = reader.tokens[reader.place + 1 : reader.match[reader.place]]
-    return any(token.text == "i" for token in inside) and any(token.kind != "letter" for token in inside)
+    if not any(token.text == "i" for token in inside):
+        return False
+    return any(token.kind != "letter" for token in inside)
 
 
 def read_bounds(reader: Reader) -> dict[str, Value]:
@@ -259,7 +263,8 @@ def read_series(reader: Reader) -> Value:
     body = reader.read(PRODUCT)
     if not isinstance(index, Symbol):
         return Operation(name, (index, first, bounds["^"], body))
-    inside = [node.name for node in walk(body) if isinstance(node, Symbol) and node.name.startswith(BOUND)]
+    names = [node.name for node in walk(body) if isinstance(node, Symbol)]
+    inside = [name for name in names if name.startswith(BOUND)]
     level = 1 + max((int(name.removeprefix(BOUND)) for name in inside), default=0)
     bound = Symbol(f"{BOUND}{level}")
     return Operation(name, (bound, first, bounds["^"], rename_index(body, index.name, bound)))

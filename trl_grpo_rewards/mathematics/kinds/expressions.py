@@ -151,7 +151,9 @@ def read_factorial(reader: Reader, value: Value) -> Value:
 
 def is_times(reader: Reader, place: int) -> bool:
     """Whether a letter is the sign of a number in scientific notation: `3 x 10^8`."""
-    return reader.tokens[place - 1].kind in NUMBERS and text_at(reader, place + 1) == "10"
+    if reader.tokens[place - 1].kind not in NUMBERS:
+        return False
+    return text_at(reader, place + 1) == "10"
 
 
 def read_union(reader: Reader, value: Value) -> Value | None:
@@ -206,14 +208,22 @@ def join_brackets(left: Value, right: Collection) -> Value | None:
     """Return points side by side, or disjoint cycles such as `(1 2)(3 4)`, or None."""
     items = left.operands if is_operation(left, "cycles") else items_of(left)
     tuples = [item for item in (*items, right) if isinstance(item, Collection) and item.brackets == "()"]
-    numbers = [number for item in tuples for number in item.items]
-    if len(tuples) <= len(items) or not all(isinstance(number, Number) for number in numbers):
+    if len(tuples) <= len(items) or not all(map(has_numbers, tuples)):
         return None
     if not any(item.word for item in tuples):
         return Collection("", tuple(tuples))
+    numbers = [number for item in tuples for number in item.items]
     if len({*numbers}) < len(numbers):
         return None
-    return Operation("cycles", tuple(Collection("()", begin_with_first(item.items), "row") for item in tuples))
+    return Operation("cycles", tuple(map(make_cycle, tuples)))
+
+
+def has_numbers(value: Collection) -> bool:
+    return all(isinstance(item, Number) for item in value.items)
+
+
+def make_cycle(value: Collection) -> Collection:
+    return Collection("()", begin_with_first(value.items), "row")
 
 
 def begin_with_first(cycle: tuple[Value, ...]) -> tuple[Value, ...]:
@@ -243,7 +253,11 @@ def starts_factor(reader: Reader, place: int) -> bool:
 def starts_unit_fraction(reader: Reader, place: int) -> bool:
     r"""Whether a fraction is a unit such as `\frac{\text{km}}{\text{h}}`."""
     after = reader.tokens[place + 1 : min(place + 3, reader.end)]
-    return len(after) == 2 and after[0].kind == "open" and is_upright(after[1])
+    if len(after) != 2:
+        return False
+    if after[0].kind != "open":
+        return False
+    return is_upright(after[1])
 
 
 def is_upright(token: Token) -> bool:
@@ -311,7 +325,9 @@ def match_expressions(gold: Value, answer: Value, same: Same) -> bool | None:
     if is_infinite(gold) or is_infinite(answer):
         return match_infinity(gold, answer)
     verdict = are_equal_expressions(gold, answer)
-    return verdict or (not same.is_part and are_same_up_to_constants([gold], [answer])) or verdict
+    if not verdict and not same.is_part and are_same_up_to_constants([gold], [answer]):
+        return True
+    return verdict
 
 
 def is_infinite(value: Value) -> bool:
@@ -361,7 +377,11 @@ def multiplies_numerals(node: Operation) -> bool:
 
 def divides_evenly(node: Operation) -> bool:
     quotient = evaluate_exactly(node)
-    return quotient is not None and quotient.denominator == 1 and all(map(is_numeral, node.operands))
+    if quotient is None:
+        return False
+    if quotient.denominator != 1:
+        return False
+    return all(map(is_numeral, node.operands))
 
 
 def is_rational(node: Operation) -> bool:
@@ -377,7 +397,8 @@ def is_computable_function(node: Operation) -> bool:
     number = evaluate_constant(node)
     if number is None or not is_real(number) or not abs(number) < MAX_WORKED_OUT:
         return False
-    return any(abs(number * k - round(number.real * k)) < 1e-30 for k in (1, 2, 3, 4, 6))
+    multiples = [number * factor for factor in (1, 2, 3, 4, 6)]
+    return any(abs(multiple - round(multiple.real)) < 1e-30 for multiple in multiples)
 
 
 # Whether an operation could be worked out, for those that are not functions.
@@ -395,7 +416,9 @@ COMPUTABLE: dict[str, Callable[[Operation], bool]] = {
 def is_numeral(value: Value) -> bool:
     if isinstance(value, Number) or is_power_of_ten(value):
         return True
-    return is_operation(value, "-", "/", "mixed", "*") and all(map(is_numeral, value.operands))
+    if not is_operation(value, "-", "/", "mixed", "*"):
+        return False
+    return all(map(is_numeral, value.operands))
 
 
 def is_power_of_ten(value: Value) -> bool:

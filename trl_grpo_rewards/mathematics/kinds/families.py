@@ -79,12 +79,13 @@ def find_membership(tokens: list[Token]) -> tuple[str, str] | None:
 
 def find_condition_in_words(tokens: list[Token]) -> tuple[str, str] | None:
     letters = [token.text for token in tokens if token.kind == "letter"]
-    letters = [letter for letter in letters if letter != "a"] or letters
-    words = {token.text.casefold() for token in tokens} - {letter.casefold() for letter in letters}
-    if len(letters) != 1 or not words <= IN_WORDS:
+    names = [letter for letter in letters if letter != "a"] or letters
+    words = {token.text.casefold() for token in tokens}
+    words.difference_update(map(str.casefold, names))
+    if len(names) != 1 or not words <= IN_WORDS:
         return None
     domain = find_domain_in_words(words)
-    return None if domain is None else (letters[0], domain)
+    return None if domain is None else (names[0], domain)
 
 
 def find_domain_in_words(words: set[str]) -> str | None:
@@ -152,7 +153,8 @@ def as_family(value: Value, other: Value) -> Value:
     if is_operation(value, "mod") and isinstance(other, Residue):
         value = Residue(*value.operands)
     if isinstance(value, Residue):
-        return Family(Operation("+", (value.value, Operation("*", (value.modulus, Symbol("k"))))), "k", "Z")
+        multiple = Operation("*", (value.modulus, Symbol("k")))
+        return Family(Operation("+", (value.value, multiple)), "k", "Z")
     if isinstance(other, Family | Residue) and (is_expression(value) or isinstance(value, Collection)):
         return add_condition(value, other)
     return value
@@ -220,7 +222,9 @@ def find_step(family: Family) -> Numeric:
 
 
 def is_multiple(step: Numeric, ratio: Fraction, other: Numeric) -> bool:
-    return ratio != 0 and are_close(abs(step), abs(other) * ratio)
+    if ratio == 0:
+        return False
+    return are_close(abs(step), abs(other) * ratio)
 
 
 def split_steps(families: list[Family], counts: list[int]) -> list[Family]:
@@ -252,7 +256,8 @@ def match_one_family(one: Family, other: Family, same: Same) -> bool | None:
     for sign, shift in ((1, 0), *find_moves(one, other)):
         if start is not None and its_start is not None and (sign, shift) != (1, its_start - start):
             continue
-        verdict = same(one.value, substitute(other.value, {other.index: move_index(one.index, sign, shift)}))
+        moved = move_index(one.index, sign, shift)
+        verdict = same(one.value, substitute(other.value, {other.index: moved}))
         if verdict is not False:
             return verdict
     return False

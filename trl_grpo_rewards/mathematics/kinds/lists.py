@@ -76,7 +76,9 @@ def is_tuple(value: Value) -> TypeGuard[Collection]:
 
 # --- reading
 def text_at(reader: Reader, place: int) -> str:
-    return reader.tokens[place].text if place < reader.end else ""
+    if place < reader.end:
+        return reader.tokens[place].text
+    return ""
 
 
 def take_text(reader: Reader) -> str:
@@ -146,7 +148,9 @@ def starts_row(reader: Reader, place: int) -> bool:
     """Whether a number follows a number or an angle without a sign. A mixed number or an angle in minutes is one value."""
     tokens = reader.tokens
     if tokens[place].text == "-":
-        return place == reader.start + 2 and is_row_of_signed(tokens[reader.start : reader.end])
+        if place != reader.start + 2:
+            return False
+        return is_row_of_signed(tokens[reader.start : reader.end])
     if tokens[place].kind not in NUMBERS or place == reader.start:
         return False
     after = text_at(reader, place + 1)
@@ -167,9 +171,9 @@ def is_row_of_signed(tokens: list[Token]) -> bool:
     numbers = tokens[1::2]
     if len(signs) != len(numbers) or not all(sign.text == "-" for sign in signs):
         return False
-    return all(sign.spaced for sign in signs[1:]) and all(
-        number.kind == "number" and not number.spaced for number in numbers
-    )
+    if not all(sign.spaced for sign in signs[1:]):
+        return False
+    return all(number.kind == "number" and not number.spaced for number in numbers)
 
 
 def read_row(reader: Reader, first: Value) -> Value:
@@ -208,12 +212,14 @@ def fill_dots(values: list[Value]) -> list[Value]:
     if step == 0 or (last - start) % step or not 0 < (last - start) / step <= MAX_DOTS:
         return values
     count = int((last - start) / step)
-    return [*values[:-2], *(make_number(start + step * number) for number in range(1, count + 1))]
+    filled = [make_number(start + step * number) for number in range(1, count + 1)]
+    return [*values[:-2], *filled]
 
 
 def read_parts(reader: Reader) -> Value | None:
     """Return the answers to the parts of a question in their order: `(i) 3 (ii) 5` or `(1) 3; (2) 5`."""
-    ranges = [(start + 3, end) for start, end in pairwise([*find_part_numbers(reader), reader.end])]
+    numbers = find_part_numbers(reader)
+    ranges = [(start + 3, end) for start, end in pairwise([*numbers, reader.end])]
     if len(ranges) < 2 or any(start == end for start, end in ranges):
         return None
     items = tuple(reader.statement(*part) for part in ranges)
@@ -315,7 +321,9 @@ def find_letters(value: Value) -> tuple[Value, ...]:
 
 
 def is_letter(value: Value) -> bool:
-    return isinstance(value, Symbol) and len(value.name) == 1 and value.name in CHOICE_LETTERS
+    if not isinstance(value, Symbol):
+        return False
+    return len(value.name) == 1 and value.name in CHOICE_LETTERS
 
 
 def as_collection(value: Value, other: Value) -> Value:
@@ -339,7 +347,8 @@ def match_collections(gold: Value, answer: Value, same: Same) -> Verdict:
         return same.in_any_order(one.items, other.items)
     if sum(map(is_finite_set, one.items)) != sum(map(is_finite_set, other.items)):
         return False  # {3} is an element that is not 3
-    return same.in_any_order([*dict.fromkeys(one.items)], [*dict.fromkeys(other.items)])
+    items = [*dict.fromkeys(one.items)]
+    return same.in_any_order(items, [*dict.fromkeys(other.items)])
 
 
 def has_order(value: Collection) -> bool:
@@ -363,7 +372,9 @@ def match_single(gold: Value, answer: Value, same: Same) -> bool | None:
 
 def equals_each(gold: Value, answers: Sequence[Value], same: Same) -> bool:
     are_values = all(is_expression(answer) or isinstance(answer, Quantity) for answer in answers)
-    return are_values and conjoin([same(gold, answer) for answer in answers]) is True
+    if not are_values:
+        return False
+    return conjoin([same(gold, answer) for answer in answers]) is True
 
 
 def find_single(value: Value) -> Value | None:

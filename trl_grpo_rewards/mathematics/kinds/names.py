@@ -29,7 +29,9 @@ def is_constant(value: Value) -> bool:
         return is_constant(value.value)
     if isinstance(value, Based):
         return True
-    return not any(isinstance(node, Call) for node in walk(value)) and evaluate_constant(value) is not None
+    if any(isinstance(node, Call) for node in walk(value)):
+        return False
+    return evaluate_constant(value) is not None
 
 
 def is_name(value: Value) -> bool:
@@ -39,7 +41,9 @@ def is_name(value: Value) -> bool:
         return value.name not in ("\\pi", "\\infty", "")
     if isinstance(value, Collection | Ratio):
         return all(map(is_name, list_parts(value)))
-    return isinstance(value, Operation) and value.name in ARE_NAMES and ARE_NAMES[value.name](value)
+    if not isinstance(value, Operation):
+        return False
+    return value.name in ARE_NAMES and ARE_NAMES[value.name](value)
 
 
 def is_named_length(value: Operation) -> bool:
@@ -71,9 +75,13 @@ def is_named_product(value: Operation) -> bool:
 def is_set_name(value: Value) -> bool:
     r"""Whether a value names a set: `A \cap B`, `\complement_U A`."""
     if factors := operands_of(value, "*"):
-        return isinstance(factors[0], Symbol) and factors[0].name.startswith("\\complement")
+        if not isinstance(factors[0], Symbol):
+            return False
+        return factors[0].name.startswith("\\complement")
     sets = operands_of(value, *SET_OPERATIONS)
-    return bool(sets) and all(is_capital(operand) or is_set_name(operand) for operand in sets)
+    if not sets:
+        return False
+    return all(is_capital(operand) or is_set_name(operand) for operand in sets)
 
 
 # Whether an operation may be a name.
@@ -89,18 +97,26 @@ ARE_NAMES: dict[str, Callable[[Operation], bool]] = {
 
 
 def is_capital(value: Value) -> bool:
-    return isinstance(value, Symbol) and len(value.name) == 1 and value.name.isupper()
+    if not isinstance(value, Symbol):
+        return False
+    if len(value.name) != 1:
+        return False
+    return value.name.isupper()
 
 
 def is_angle(value: Value) -> bool:
     """Whether an expression is made of capital and Greek letters, as names of angles are: `A + B`, `2\\alpha`."""
     names = find_symbols(value) if is_expression(value) else set()
-    return bool(names) and all(len(name) == 1 and name.isupper() or name.startswith("\\") for name in names)
+    if not names:
+        return False
+    return all(len(name) == 1 and name.isupper() or name.startswith("\\") for name in names)
 
 
 def is_sum_of_vectors(value: Value) -> bool:
     names = find_symbols(value) if is_expression(value) else set()
-    return bool(names) and all(name.startswith(("\\vec", "\\overrightarrow")) for name in names)
+    if not names:
+        return False
+    return all(name.startswith(("\\vec", "\\overrightarrow")) for name in names)
 
 
 def is_part_of_name(value: Value) -> bool:
@@ -113,12 +129,18 @@ def is_part_of_name(value: Value) -> bool:
 
 
 def is_differential(factors: tuple[Value, ...]) -> bool:
-    return factors[0] == Symbol("\\nabla") or factors in ((Symbol("d"), Symbol("y")), (Symbol("d"), Symbol("f")))
+    if factors[0] == Symbol("\\nabla"):
+        return True
+    return factors in ((Symbol("d"), Symbol("y")), (Symbol("d"), Symbol("f")))
 
 
 def is_derivative(value: Value) -> bool:
     parts = operands_of(value, "/")
-    return bool(parts) and all(map(starts_with_d, parts)) and isinstance(parts[1], Operation)
+    if not parts:
+        return False
+    if not all(map(starts_with_d, parts)):
+        return False
+    return isinstance(parts[1], Operation)
 
 
 def starts_with_d(value: Value) -> bool:
@@ -142,7 +164,9 @@ def may_be_same(letters: set[str]) -> bool:
     """Whether the letters of two functions are the same, or one of them is the `y` of a formula."""
     if len(letters) == 1:
         return True
-    return "y" in letters and {letter[0] for letter in letters} <= FUNCTION_LETTERS | {"y"}
+    if "y" not in letters:
+        return False
+    return {letter[0] for letter in letters} <= FUNCTION_LETTERS | {"y"}
 
 
 def find_function(value: Value) -> tuple[str, int] | None:

@@ -46,7 +46,9 @@ def parse_base(texts: Sequence[str]) -> int | None:
 def make_based(digits: str, texts: Sequence[str], in_words: bool = False) -> Value:
     """Return digits with the base that texts name. Raises [`Unreadable`] if they name none, or if a digit is too large."""
     base = parse_base(texts)
-    if base is None or not DIGITS.fullmatch(digits) or any(int(digit, 36) >= base for digit in digits):
+    if base is None or not DIGITS.fullmatch(digits):
+        raise Unreadable("no base")
+    if any(int(digit, 36) >= base for digit in digits):
         raise Unreadable("no base")
     digits = digits.upper().lstrip("0") or "0"
     number = make_number(parse_digits(digits, base))
@@ -67,12 +69,17 @@ def read_digits_with_letters(reader: Reader) -> Value | None:
     digits = "".join(texts[:place]).strip("()")
     after = texts[place + 1 :]
     base = parse_base(after) if len(after) == 1 or after[0] + after[-1] == "{}" else None
-    if base is None or base <= 10 or not DIGITS.fullmatch(digits):
+    if base is None or not may_have_letters(digits, base):
         return None
-    if base != 16 and digits != digits.upper():
-        return None  # 2a_{12} is a multiple of a_{12}
     reader.place = reader.end
     return make_based(digits, after)
+
+
+def may_have_letters(digits: str, base: int) -> bool:
+    """Whether digits and letters are a number in a base. Small letters are digits in base 16 only: `2a_{12}` is a product."""
+    if base <= 10 or not DIGITS.fullmatch(digits):
+        return False
+    return base == 16 or digits == digits.upper()
 
 
 def is_apart(before: Token, token: Token) -> bool:
@@ -179,24 +186,31 @@ class Dashed(Value):
 
 def read_dashes(reader: Reader) -> Value | None:
     """Return numbers that are joined by hyphens without space, such as `2020-01-02`, or by `to`."""
-    around = reader.tokens[: reader.place] + reader.tokens[reader.end :]
-    if any(token.text not in LEADING | TRAILING | {"{", "}"} for token in around):
-        return None  # it is an operand
+    if is_operand(reader):
+        return None
     tokens = reader.tokens[reader.place : reader.end]
     numbers = tokens[::2]
-    signs = tokens[1::2]
-    if not signs or len(numbers) == len(signs) or not all(number.text.isdecimal() for number in numbers):
+    joined = {token.text for token in tokens[1::2]}
+    if len(tokens) < 3 or len(tokens) % 2 == 0 or not all(number.text.isdecimal() for number in numbers):
         return None
-    joined = {token.text for token in signs}
     if joined != {"to"} and (joined != {"-"} or is_difference(tokens)):
         return None
     reader.place = reader.end
-    return Dashed(tuple(parse_number(number.text).value for number in numbers), "to" if joined == {"to"} else "")
+    values = [parse_number(number.text).value for number in numbers]
+    return Dashed(tuple(values), "to" if joined == {"to"} else "")
+
+
+def is_operand(reader: Reader) -> bool:
+    """Whether more than delimiters is around what is read."""
+    around = reader.tokens[: reader.place] + reader.tokens[reader.end :]
+    return any(token.text not in LEADING | TRAILING | {"{", "}"} for token in around)
 
 
 def is_difference(tokens: list[Token]) -> bool:
     """Whether spaces are around hyphens that are not in a text."""
-    return any(token.spaced for token in tokens[1:]) and not all(sign.upright for sign in tokens[1::2])
+    if not any(token.spaced for token in tokens[1:]):
+        return False
+    return not all(sign.upright for sign in tokens[1::2])
 
 
 def read_ratio(reader: Reader, value: Value) -> Value:

@@ -229,12 +229,17 @@ def attach_unit(reader: Reader, value: Value) -> Value | None:
     unit = read_unit([*degrees, *rest])
     if unit is None:
         raise Unreadable("words that are no unit")
-    if is_operation(value, "+") and not rest[0].upright and rest[0].text in SHORT_SYMBOLS:
+    check_unit(value, unit, rest)
+    reader.place = end
+    return Quantity(amount, unit)
+
+
+def check_unit(value: Value, unit: Unit, tokens: Sequence[Token]) -> None:
+    """Raise if the tokens after a value may be something other than its unit."""
+    if is_operation(value, "+") and not tokens[0].upright and tokens[0].text in SHORT_SYMBOLS:
         raise Unreadable("letters after a sum, which may be factors")
     if is_bare_name(value) and not any(name in UNIT_NAMES for name, _ in unit):
         raise Unreadable("words after a name")
-    reader.place = end
-    return Quantity(amount, unit)
 
 
 def is_ordinal(tokens: Sequence[Token]) -> bool:
@@ -244,11 +249,15 @@ def is_ordinal(tokens: Sequence[Token]) -> bool:
 
 def is_bare_name(value: Value) -> bool:
     """Whether an expression has no number, so that a noun after it is not what it counts."""
-    return isinstance(value, Symbol | Operation) and not any(isinstance(node, Number) for node in walk(value))
+    if not isinstance(value, Symbol | Operation):
+        return False
+    return not any(isinstance(node, Number) for node in walk(value))
 
 
 def starts_number(reader: Reader, place: int) -> bool:
-    return reader.tokens[place].kind == "number" and reader.tokens[place - 1].text not in ("^", "{", "-", "/")
+    if reader.tokens[place].kind != "number":
+        return False
+    return reader.tokens[place - 1].text not in ("^", "{", "-", "/")
 
 
 def attach_quantity(reader: Reader, value: Value, unit: Unit | None, places: list[int]) -> Value:
@@ -319,7 +328,9 @@ def are_numeral_tokens(reader: Reader, start: int, end: int) -> bool:
     """Whether tokens are a number, also in scientific notation or as a fraction, and not a sum."""
     tokens = reader.tokens[start:end]
     has_minus = any(one.text == "-" and before.text not in ("^", "{") for before, one in pairwise(tokens))
-    return not has_minus and all(token.kind in NUMBERS or token.text in IN_NUMERALS for token in tokens)
+    if has_minus:
+        return False
+    return all(token.kind in NUMBERS or token.text in IN_NUMERALS for token in tokens)
 
 
 # --- comparison
@@ -345,7 +356,9 @@ def as_product(value: Value, other: Value) -> Value:
 
 
 def split_unit(value: Value) -> tuple[Value, Unit]:
-    return (value.value, value.unit) if isinstance(value, Quantity) else (value, ())
+    if isinstance(value, Quantity):
+        return (value.value, value.unit)
+    return (value, ())
 
 
 def have_same_unit(unit: Unit, its_unit: Unit, rules: AnswerRules) -> bool:
@@ -388,7 +401,9 @@ def is_ambiguous(answer: Value) -> bool:
         return False
     if answer.unit in AMBIGUOUS:
         return True
-    return answer.product is not None and answer.unit[0][0] not in "mgslh"
+    if answer.product is None:
+        return False
+    return answer.unit[0][0] not in "mgslh"
 
 
 def as_plain_number(value: Value) -> Value:

@@ -150,7 +150,11 @@ def read_relation(reader: Reader, first: Value) -> Value:
 
 
 def is_variable(value: Value) -> bool:
-    return isinstance(value, Symbol) and len(value.name) == 1 and value.name.islower()
+    if not isinstance(value, Symbol):
+        return False
+    if len(value.name) != 1:
+        return False
+    return value.name.islower()
 
 
 def is_left_name(reader: Reader, start: int, end: int) -> bool:
@@ -165,7 +169,9 @@ def is_left_name(reader: Reader, start: int, end: int) -> bool:
         return False
     if texts[0] == "(":
         return calls_functions(reader, start, end)
-    return reader.match[start + 1] == end - 1 and is_call(reader.tokens[start:end])
+    if reader.match[start + 1] != end - 1:
+        return False
+    return is_call(reader.tokens[start:end])
 
 
 def is_composition(texts: list[str]) -> bool:
@@ -175,7 +181,9 @@ def is_composition(texts: list[str]) -> bool:
 def names_by_subscript(reader: Reader, start: int, end: int) -> bool:
     """Whether a side ends in a subscript that no variable has, as `f_{\\max}` and `S_{n=5}` do."""
     closing = max(start, reader.match[start])
-    return closing == end - 1 and not NAMING_SUBSCRIPTS.isdisjoint(reader.texts(start, end))
+    if closing != end - 1:
+        return False
+    return not NAMING_SUBSCRIPTS.isdisjoint(reader.texts(start, end))
 
 
 def calls_functions(reader: Reader, start: int, end: int) -> bool:
@@ -239,7 +247,8 @@ def name_point(name: Symbol, point: Collection) -> Value | None:
     """Return the point that `A(1, 2)` names, or the condition that `t(0, 4]` states without its sign."""
     if point.brackets in ("(]", "[)"):
         return Relation((name, point), ("\\in",))
-    is_point = name.name[:1].isupper() and (len(name.name) == 1 or name.name[1] in "_'")
+    is_capital = name.name[:1].isupper()
+    is_point = is_capital and (len(name.name) == 1 or name.name[1] in "_'")
     return equate(name, point) if is_point else None
 
 
@@ -301,7 +310,9 @@ def restricts(value: Value, first: Value) -> bool:
     r"""Whether an item only says where the first one is defined, as `x \ne 1` does after `\frac{1}{x-1}`."""
     if not is_relation(value, "\\ne") or isinstance(first, Symbol):
         return False
-    return is_expression(first) and value.sides[0] in walk(first)
+    if not is_expression(first):
+        return False
+    return value.sides[0] in walk(first)
 
 
 def spread_modulus(items: list[Value]) -> list[Value]:
@@ -351,7 +362,9 @@ def can_be_named(name: Value, values: list[Value]) -> bool:
         return True
     if len(values) == 1 or not is_operation(name, "+"):
         return False
-    return all(map(is_name, name.operands)) and all(map(is_constant, values))
+    if not all(map(is_name, name.operands)):
+        return False
+    return all(map(is_constant, values))
 
 
 def find_last_value(signs: tuple[str, ...], values: list[Value]) -> Value | None:
@@ -360,7 +373,9 @@ def find_last_value(signs: tuple[str, ...], values: list[Value]) -> Value | None
     are_same = are_rounded if "\\approx" in signs else are_equal_constants
     if not all(map(are_same, constants, constants[1:])):
         return None
-    return values[0] if signs[-1] == "\\approx" else values[-1]
+    if signs[-1] == "\\approx":
+        return values[0]
+    return values[-1]
 
 
 def are_rounded(one: Value, other: Value) -> bool:
@@ -397,7 +412,9 @@ def are_equal_constants(one: Value, other: Value) -> bool:
     """Whether two numbers are equal, where one alone may have a unit: `3 + 4 = 7 cm`. A percentage is a hundredth."""
     one, other = (value.number if isinstance(value, Based) else value for value in (one, other))
     if isinstance(one, Quantity) and isinstance(other, Quantity):
-        return one.unit == other.unit and are_equal_constants(one.value, other.value)
+        if one.unit != other.unit:
+            return False
+        return are_equal_constants(one.value, other.value)
     if isinstance(one, Quantity):
         return are_equal_constants(other, one)
     if not isinstance(other, Quantity):
@@ -410,7 +427,9 @@ def are_equal_constants(one: Value, other: Value) -> bool:
 
 def name_of(relation: Relation) -> Value:
     value = find_labelled_value(relation)
-    return relation.sides[-1] if value == relation.sides[0] else relation.sides[0]
+    if value == relation.sides[0]:
+        return relation.sides[-1]
+    return relation.sides[0]
 
 
 def find_item_names(value: Value) -> list[str]:
@@ -420,7 +439,9 @@ def find_item_names(value: Value) -> list[str]:
     if len(names) < len(items):
         return []
     short = [name.name if isinstance(name, Call | Symbol) else str(name) for name in names]
-    return short if are_distinct(short) else [*map(str, names)]
+    if are_distinct(short):
+        return short
+    return [*map(str, names)]
 
 
 def are_distinct(names: list[str]) -> bool:
@@ -432,14 +453,20 @@ def match_relations(gold: Value, answer: Value, same: Same) -> Verdict:
     """Compare the values of one name, or else two relations as such."""
     if isinstance(gold, Relation) and isinstance(answer, Relation):
         answer = rename_argument(gold, answer)
-    value, its_value = (find_labelled_value(side) if isinstance(side, Relation) else side for side in (gold, answer))
+    value = find_value(gold)
+    its_value = find_value(answer)
     names = [name_of(side) for side in (gold, answer) if isinstance(side, Relation)]
     if value is not None and its_value is not None and have_same_name(names[0], names[-1]):
         verdict = same(value, its_value)
         return verdict or are_same_solutions(gold, value, its_value, same) or verdict
-    if not isinstance(gold, Relation) or not isinstance(answer, Relation):
-        return False
-    return match_chains(gold, answer, same)
+    if isinstance(gold, Relation) and isinstance(answer, Relation):
+        return match_chains(gold, answer, same)
+    return False
+
+
+def find_value(side: Value) -> Value | None:
+    """Return the value that a relation gives a name, or a value that is not a relation."""
+    return find_labelled_value(side) if isinstance(side, Relation) else side
 
 
 def match_chains(gold: Relation, answer: Relation, same: Same) -> bool | None:
@@ -573,7 +600,9 @@ def group_solutions(names: list[str], values: tuple[Value, ...]) -> tuple[Value,
 
 
 def is_relation_open(value: Value, is_part_open: Callable[[Value], bool]) -> bool:
-    return isinstance(value, Relation) and is_part_open(value.sides[-1])
+    if not isinstance(value, Relation):
+        return False
+    return is_part_open(value.sides[-1])
 
 
 RELATIONS = Kind(lambda value: isinstance(value, Relation), match_relations, is_relation_open)

@@ -153,8 +153,8 @@ class RealSet(NamedTuple):
     contains: Callable[[Any], bool]
 
 
-EVERYTHING = RealSet([], lambda number: True)
-NOTHING = RealSet([], lambda number: False)
+ALL_REALS = RealSet([], lambda number: True)
+NO_REALS = RealSet([], lambda number: False)
 FROM_ZERO = RealSet([CONTEXT.mpf(0)], lambda number: number >= 0)
 COMPARE = {"<": lt, ">": gt, "\\le": lt, "\\ge": gt, "\\ne": ne, "=": eq}
 
@@ -163,7 +163,9 @@ def compare_with(sign: str, bound: Any) -> RealSet | None:
     """Return the numbers that are below, above, equal to or different from a bound, or None for an end at infinity."""
     with_bound = sign in ("\\le", "\\ge", "=")
     if abs(bound) == ENDLESS:
-        return None if with_bound else RealSet([], lambda number: COMPARE[sign](number, bound))
+        if with_bound:
+            return None
+        return RealSet([], lambda number: COMPARE[sign](number, bound))
     return RealSet([bound], lambda number: with_bound if are_close(number, bound) else COMPARE[sign](number, bound))
 
 
@@ -200,7 +202,7 @@ def are_same_sets(one: RealSet, other: RealSet) -> bool:
     return all(one.contains(number) == other.contains(number) for number in list_probes(one, other))
 
 
-NAMED_SETS = {"\\mathbb{R}": EVERYTHING, "\\emptyset": NOTHING} | {
+NAMED_SETS = {"\\mathbb{R}": ALL_REALS, "\\emptyset": NO_REALS} | {
     f"\\mathbb{{R}}{mark}": compare_with(sign, CONTEXT.mpf(0))
     for sign, marks in {">": "^+ _>0 _+ _+^*", "\\ge": "_ge0 ^+_0", "<": "^- _<0", "\\ne": "^* ^\\times"}.items()
     for mark in marks.split()
@@ -215,7 +217,9 @@ def is_set(value: Value) -> bool:
         return isinstance(value, Builder) or is_operation(value, *SET_OPERATIONS) or find_named(value) is not None
     if value.brackets in ("(]", "[)") or any(item in (INFINITY, MINUS_INFINITY) for item in value.items):
         return True
-    return is_list(value) and any(map(is_set, value.items))
+    if not is_list(value):
+        return False
+    return any(map(is_set, value.items))
 
 
 def find_named(value: Value) -> RealSet | None:
@@ -224,8 +228,8 @@ def find_named(value: Value) -> RealSet | None:
     if not isinstance(value, Text):
         return None
     if " ".join(value.words) in ALL_NUMBERS:
-        return EVERYTHING
-    return NOTHING if normalize_words(value.words) == NO_SOLUTION else None
+        return ALL_REALS
+    return NO_REALS if normalize_words(value.words) == NO_SOLUTION else None
 
 
 def find_set(value: Value) -> RealSet | None:
@@ -271,7 +275,9 @@ def find_builder(value: Builder) -> RealSet | None:
         return found
     if value.domain == "N":
         found = intersect(found, FROM_ZERO)
-    return find_integers(found) if value.domain in ("Z", "N") else None
+    if value.domain in ("Z", "N"):
+        return find_integers(found)
+    return None
 
 
 def find_integers(numbers: RealSet) -> RealSet | None:
@@ -293,7 +299,7 @@ def find_list(value: Collection) -> RealSet | None:
     common = intersect(*parts)
     if len(common.ends) > MAX_ENDS:
         return None
-    if value.word == "or" or are_same_sets(common, NOTHING):
+    if value.word == "or" or are_same_sets(common, NO_REALS):
         return unite(*parts)
     names = [{name for name in find_all_symbols(item) if not name.startswith("\\")} for item in value.items]
     if not all(isinstance(item, Relation) for item in value.items) or names[1:] != names[:-1]:
@@ -331,7 +337,7 @@ def to_real(value: Value) -> Any:
 def solve(relation: Relation) -> RealSet | None:
     if is_relation(relation, "\\in"):
         return find_set(relation.sides[1])
-    result = EVERYTHING
+    result = ALL_REALS
     sides = [Symbol("f") if isinstance(side, Call) else side for side in relation.sides]
     for left, sign, right in zip(sides, relation.signs, sides[1:], strict=False):
         part = solve_pair(left, sign, right)
@@ -441,12 +447,16 @@ def match_intervals(gold: Value, answer: Value, same: Same) -> Verdict:
 def match_builders(gold: Value, answer: Value, same: Same) -> Verdict:
     if not isinstance(gold, Builder) or not isinstance(answer, Builder):
         return UNDECIDED
-    return (gold.head, gold.domain) == (answer.head, answer.domain) and same(gold.condition, answer.condition)
+    if (gold.head, gold.domain) != (answer.head, answer.domain):
+        return False
+    return same(gold.condition, answer.condition)
 
 
 def match_cases(gold: Value, answer: Value, same: Same) -> Verdict:
     """Return whether each row of one function equals a row of the other, or None if that cannot be computed."""
-    if not isinstance(gold, Cases) or not isinstance(answer, Cases) or len(gold.rows) != len(answer.rows):
+    if not isinstance(gold, Cases) or not isinstance(answer, Cases):
+        return False
+    if len(gold.rows) != len(answer.rows):
         return False
     left = [*answer.rows]
     verdicts = []
@@ -461,7 +471,9 @@ def match_cases(gold: Value, answer: Value, same: Same) -> Verdict:
 
 def are_same_conditions(condition: Value, gold: Cases, its_condition: Value, answer: Cases, same: Same) -> bool:
     if condition != its_condition and OTHER_CASES in (condition, its_condition):
-        return is_rest(its_condition, gold) if condition == OTHER_CASES else is_rest(condition, answer)
+        if condition == OTHER_CASES:
+            return is_rest(its_condition, gold)
+        return is_rest(condition, answer)
     return bool(same(condition, its_condition))
 
 
@@ -469,7 +481,11 @@ def is_rest(condition: Value, cases: Cases) -> bool:
     """Whether a condition is met exactly where those of a function, which ends with "otherwise", are not."""
     rest = find_set(condition)
     parts = find_all_sets([its_condition for _, its_condition in cases.rows if its_condition != OTHER_CASES])
-    return rest is not None and parts is not None and are_same_sets(rest, complement(unite(*parts)))
+    if rest is None:
+        return False
+    if parts is None:
+        return False
+    return are_same_sets(rest, complement(unite(*parts)))
 
 
 SETS = Kind(is_set, match_sets)

@@ -99,7 +99,9 @@ def is_text_of_option(mark: str, first: Token) -> bool:
         return False
     if first.spaced or first.kind == "word":
         return True
-    return mark[-1] in ")]" and (not is_open or first.kind in NUMBERS)
+    if mark[-1] not in ")]":
+        return False
+    return not is_open or first.kind in NUMBERS
 
 
 def match_choices(gold: Value, answer: Value, same: Same) -> bool | None:
@@ -147,7 +149,9 @@ def fold(tokens: list[Token]) -> tuple[str, ...]:
 
 def is_sentence(tokens: list[Token]) -> bool:
     words = {token.text.casefold() for token in tokens if token.kind == "word" or token.text in ("\\max", "\\min")}
-    return len(words) >= SENTENCE_WORDS or (len(words) > 1 and any(token.kind == "command" for token in tokens))
+    if len(words) >= SENTENCE_WORDS:
+        return True
+    return len(words) > 1 and any(token.kind == "command" for token in tokens)
 
 
 def is_title(tokens: list[Token]) -> bool:
@@ -156,7 +160,9 @@ def is_title(tokens: list[Token]) -> bool:
     if not 1 <= len(words) <= MAX_TITLE_WORDS or not all(map(is_title_word, words)):
         return False
     others = [token.text for token in tokens if token.kind != "word"]
-    return bool(others) and all(text.isdecimal() or text in (",", ".", "#") for text in others)
+    if not others:
+        return False
+    return all(text.isdecimal() or text in (",", ".", "#") for text in others)
 
 
 def is_title_word(word: str) -> bool:
@@ -229,7 +235,9 @@ def continues_label(reader: Reader, place: int) -> bool:
         return True
     if token.text == ",":
         return place > reader.place and ends_label(reader, place)
-    return token.text in ("\\max", "\\min") and reader.texts(place + 1, place + 2) == [":"]
+    if token.text not in ("\\max", "\\min"):
+        return False
+    return reader.texts(place + 1, place + 2) == [":"]
 
 
 def is_label_phrase(words: list[str]) -> bool:
@@ -238,7 +246,9 @@ def is_label_phrase(words: list[str]) -> bool:
         words.pop()
     if all(is_label(word) or word == ":" for word in words):
         return True
-    return has_role(words[-1], "verb") and not any(map(bars_label, words[:-1]))
+    if not has_role(words[-1], "verb"):
+        return False
+    return not any(map(bars_label, words[:-1]))
 
 
 def bars_label(word: str) -> bool:
@@ -248,7 +258,9 @@ def bars_label(word: str) -> bool:
 def ends_label(reader: Reader, place: int) -> bool:
     """Whether a comma is part of a label, as in `Therefore, x = 7` and `Thus, the answer is 7`."""
     before = reader.texts(reader.place, place)
-    return all(has_role(text, "label") for text in before) or reader.texts(place + 1, place + 2) == ["the"]
+    if reader.texts(place + 1, place + 2) == ["the"]:
+        return True
+    return all(has_role(text, "label") for text in before)
 
 
 def skip_label(reader: Reader) -> None:
@@ -298,7 +310,11 @@ def encloses_remark(reader: Reader, place: int) -> bool:
     if all(has_role(token.text, "rounding") for token in inside):
         return True
     is_last = closing + 1 == reader.end
-    return is_last and not changes(inside[0].text) and not all(token.kind == "word" for token in inside)
+    if not is_last:
+        return False
+    if changes(inside[0].text):
+        return False
+    return not all(token.kind == "word" for token in inside)
 
 
 def skip_brackets(reader: Reader, value: Value) -> Value:
@@ -317,7 +333,9 @@ def match_texts(gold: Value, answer: Value, same: Same) -> bool:
     its_words = normalize_words(answer.words)
     if words == its_words or " ".join(gold.words).casefold() == " ".join(answer.words).casefold():
         return True
-    return words == its_words[:-1] and its_words[-1] in GENERIC_NOUNS
+    if words != its_words[:-1]:
+        return False
+    return its_words[-1] in GENERIC_NOUNS
 
 
 def are_letters(value: Value, text: Text) -> bool:

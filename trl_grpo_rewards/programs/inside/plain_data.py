@@ -7,17 +7,7 @@ import functools
 import operator
 import sys
 import uuid
-from collections import (
-    ChainMap,
-    Counter,
-    OrderedDict,
-    UserDict,
-    UserList,
-    UserString,
-    defaultdict,
-    deque,
-    namedtuple,
-)
+from collections import ChainMap, Counter, OrderedDict, UserDict, UserList, UserString, defaultdict, deque, namedtuple
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -69,11 +59,8 @@ def list_default(found: Any) -> "list[Any]":
 
 def list_array(numbers: Any) -> "list[Any]":
     """Return the contents of an array of numpy, or of one of its numbers, which has no dimensions."""
-    return [
-        sys.intern(numbers.dtype.str),
-        sys.intern(numbers.tobytes().hex()),
-        *numbers.shape,
-    ]  # equal texts are one object
+    # equal texts are one object
+    return [sys.intern(numbers.dtype.str), sys.intern(numbers.tobytes().hex()), *numbers.shape]
 
 
 def make_array(kind: str, data: str, *shape: int) -> Any:

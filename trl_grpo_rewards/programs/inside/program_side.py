@@ -138,9 +138,9 @@ class ProgramSide(Peer):
 
     def refer_class(self, value: type) -> "list[Any]":
         is_error = issubclass(value, BaseException)
-        own = [vars(kind) for kind in value.__mro__ if kind is not object]
-        names = (one for one in BINARY + OTHERS if any(one in names for names in own))
-        bases = [one for one in value.__bases__ if one is not object and not find_origin(one)]
+        namespaces = [vars(kind) for kind in value.__mro__ if kind is not object]
+        names = (name for name in BINARY + OTHERS if any(name in namespace for namespace in namespaces))
+        bases = [base for base in value.__bases__ if base is not object and not find_origin(base)]
         error = find_error_name(value) if is_error else None
         return ["class", self.register(value), value.__name__, find_origin(value), error, tuple(names), *bases]
 
@@ -153,9 +153,9 @@ class ProgramSide(Peer):
         return (TheirFunction if kind == "function" else TheirIterator)(self, *contents)
 
     def make_record(self, name: str) -> Any:
-        own = vars(sys.modules[GIVEN]).get(name)
-        if isinstance(own, type):
-            self.records[name] = own
+        defined = vars(sys.modules[GIVEN]).get(name)
+        if isinstance(defined, type):
+            self.records[name] = defined
         return make_empty(self.records.setdefault(name, type(name, (), {})))
 
     def send(self, message: "dict[str, Any]") -> None:
@@ -220,9 +220,9 @@ class ProgramSide(Peer):
         "load": load,
         "call": call,
         "special": call_special,
-        "get": lambda self, value, name: getattr(value, name),
-        "set": lambda self, value, name, new: setattr(value, name, new),
-        "delete": lambda self, value, name: delattr(value, name),
+        "get": lambda self, *given: getattr(*given),
+        "set": lambda self, *given: setattr(*given),
+        "delete": lambda self, *given: delattr(*given),
         "take": take,
         "wait": wait,
         "mirror": mirror,

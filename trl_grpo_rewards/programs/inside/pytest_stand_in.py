@@ -56,7 +56,7 @@ class Approx:
 
     def __init__(self, expected: Any, rel: Any = None, abs: Any = None, nan_ok: bool = False) -> None:
         self.expected = expected
-        self.options = (rel, abs, nan_ok)
+        self.options = rel, abs, nan_ok
 
     def __eq__(self, found: Any) -> bool:
         expected = self.expected
@@ -65,11 +65,13 @@ class Approx:
             return is_same and all(found[key] == Approx(one, *self.options) for key, one in expected.items())
         if hasattr(expected, "__array__") and hasattr(expected, "tolist"):
             expected = expected.tolist()
-            found = found.tolist() if hasattr(found, "tolist") else found
+            if hasattr(found, "tolist"):
+                found = found.tolist()
         if isinstance(expected, (list, tuple)):
             found = [*itertools.islice(found, len(expected) + 1)] if hasattr(found, "__len__") else []
-            is_same = len(found) == len(expected)
-            return is_same and all(one == Approx(other, *self.options) for one, other in zip(found, expected))
+            return len(found) == len(expected) and all(
+                one == Approx(other, *self.options) for one, other in zip(found, expected)
+            )
         if isinstance(expected, bool) and not isinstance(found, bool):
             return False
         return bool(found == expected or self.is_close(found))
@@ -81,7 +83,8 @@ class Approx:
                 return bool(nan_ok)
             if math.isinf(self.expected):
                 return False
-            relative = 0.0 if rel is None and abs_tolerance is not None else rel if rel is not None else 1e-6
+            default = 1e-6 if abs_tolerance is None else 0.0
+            relative = default if rel is None else rel
             tolerance = max(relative * abs(self.expected), 1e-12 if abs_tolerance is None else abs_tolerance)
             return bool(abs(found - self.expected) <= tolerance)
         except TypeError:

@@ -68,22 +68,25 @@ def run_tests(tests: "dict[str, Any]", goes_on: bool) -> None:
 
 def run_each(peer: TestsSide, tests: "Iterator[Any]", text: str, goes_on: bool) -> "dict[str, Any]":
     """Run tests, up to the first failure or all. Return how many there are and have passed, and the first failure."""
-    verdict: dict[str, Any] = {"passed": 0, "total": 0, "failure": "", "crashed": False}
+    total = 0
+    passed = 0
+    failure = ""
+    is_crashed = False
     for test, is_counted in tests:
-        if verdict["failure"] and not goes_on:
+        if failure and not goes_on:
             break
         error = run_test(peer, test, text)
         if error is None:
-            verdict["passed"] += is_counted
-            verdict["total"] += is_counted
+            passed += is_counted
+            total += is_counted
         elif peer.has_raised(error) or type(error) is not SystemExit or error.code:
-            verdict["total"] += 1
-            if not verdict["failure"]:
+            total += 1
+            if not failure:
                 call = describe_call(*peer.last_call or [None])
-                verdict["failure"] = f"{find_failing_line(error)}{describe_error(error)}{call}"
-                verdict["crashed"] = peer.has_raised(error)
+                failure = f"{find_failing_line(error)}{describe_error(error)}{call}"
+                is_crashed = peer.has_raised(error)
         del error  # and what its frames have
-    return verdict
+    return {"passed": passed, "total": total, "failure": failure, "crashed": is_crashed}
 
 
 def run_test(peer: TestsSide, test: Any, text: str) -> Any:
@@ -158,17 +161,17 @@ def find_tests(
     scope: "dict[str, Any]", entry_point: "str | None", called: "list[str]"
 ) -> "Iterator[Callable[[], Any]]":
     """Yield the tests in a namespace, without the functions that the code has called itself."""
-    own = [(name, one) for name, one in [*scope.items()] if getattr(one, "__module__", "") == "__main__"]
-    for name, one in own:
-        if isinstance(one, type):
-            yield from list_methods(name, one, scope)
-        elif isinstance(one, FunctionType) and name not in called:
+    defined = [(name, value) for name, value in [*scope.items()] if getattr(value, "__module__", "") == "__main__"]
+    for name, value in defined:
+        if isinstance(value, type):
+            yield from list_methods(name, value, scope)
+        elif isinstance(value, FunctionType) and name not in called:
             if name == "check" and entry_point:
-                yield functools.partial(lambda test: test(eval(entry_point, scope)), one)
+                yield functools.partial(lambda test: test(eval(entry_point, scope)), value)
             elif name.startswith("test"):
-                yield from list_calls(one, scope, [])
+                yield from list_calls(value, scope, [])
     items = [*scope.items()]
-    yield from (one for name, one in items if name.startswith("test") and isinstance(one, functools.partial))
+    yield from (value for name, value in items if name.startswith("test") and isinstance(value, functools.partial))
 
 
 class CaseResult(unittest.TestResult):
@@ -204,14 +207,14 @@ def list_methods(name: str, kind: Any, scope: "dict[str, Any]") -> "Iterator[Cal
 
 def list_plain_methods(kind: type, scope: "dict[str, Any]") -> "Iterator[Callable[[], Any]]":
     """Yield the tests of a class that is not one of unittest, each with an object of its own."""
-    known = {name: inspect.getattr_static(kind, name) for name in dir(kind)}
-    for name, method in known.items():
+    attributes = {name: inspect.getattr_static(kind, name) for name in dir(kind)}
+    for name, method in attributes.items():
         if name.startswith("Test") and isinstance(method, type):
             yield from list_plain_methods(method, scope)
         elif name.startswith("test") and isinstance(method, (FunctionType, staticmethod)):
             owner = kind()
             function = getattr(method, "__func__", method)
-            for call in list_calls(function, {**scope, **known}, [owner] if function is method else []):
+            for call in list_calls(function, {**scope, **attributes}, [owner] if function is method else []):
                 yield functools.partial(run_with_setup, owner, function, call)
 
 
@@ -226,8 +229,8 @@ def run_with_setup(owner: Any, method: Any, call: "Callable[[], Any]") -> Any:
 def list_calls(test: Any, scope: "dict[str, Any]", owner: "list[Any]") -> "Iterator[Callable[[], None]]":
     """Yield the calls of a test function: one for each set of its parameters, with its fixtures."""
     for chosen in itertools.product(*getattr(test, "parameters", [])):
-        known = {name: value for one in chosen for name, value in one.items()}
-        yield functools.partial(call_with_fixtures, test, scope, owner, known)
+        arguments = {name: value for values in chosen for name, value in values.items()}
+        yield functools.partial(call_with_fixtures, test, scope, owner, arguments)
 
 
 def call_with_fixtures(test: Any, scope: "dict[str, Any]", owner: "list[Any]", known: "dict[str, Any]") -> Any:

@@ -240,11 +240,11 @@ def check_length(found: Any, told: "int | None" = None, given: "int | None" = No
 
 
 def count_items(found: Any, items: Any) -> "Generator[Any, Any, Any]":
-    given = 0
+    count = 0
     for item in items:
-        given += 1
+        count += 1
         yield item
-    check_length(found, given=given)
+    check_length(found, given=count)
 
 
 async def end_later(ending: Any, is_kept: bool, hiding: Any) -> bool:
@@ -447,9 +447,9 @@ class TestsSide(Peer):
         if callable(value) and (origin := find_origin(value)):
             return ["import", *origin]
         if isinstance(value, (types.GeneratorType, types.CoroutineType)):
-            known = [number for number, made in self.stand_ins.items() if made is value]
-            if known:
-                return ["yours", known[0]]
+            numbers = [number for number, made in self.stand_ins.items() if made is value]
+            if numbers:
+                return ["yours", numbers[0]]
         is_own = (
             kind in ATTRIBUTED or kind.__module__ in ("__main__", program.__name__) and not hasattr(kind, "__next__")
         )
@@ -522,15 +522,15 @@ class TestsSide(Peer):
     def extend_class(self, kind: Any, base: type) -> type:
         """Return a class of plain data whose objects have what a class of the program has, but no other value."""
         if (kind, base) not in self.extended:
-            own = {name: mix_operator(name, base) for name in (*ARITHMETIC, *UNARY) if has_method(kind, name)}
-            own.update((name, SPECIALS[name]) for name in ("__repr__", "__str__"))
+            methods = {name: mix_operator(name, base) for name in (*ARITHMETIC, *UNARY) if has_method(kind, name)}
+            methods.update((name, SPECIALS[name]) for name in ("__repr__", "__str__"))
             fixed = {
                 "_peer": self,
                 "_number": kind._number,
                 "__module__": GIVEN,
                 "__dict__": vars(StandIn)["__dict__"],
             }
-            self.extended[kind, base] = ProgramClass(kind.__name__, (base, kind), {**own, **fixed})
+            self.extended[kind, base] = ProgramClass(kind.__name__, (base, kind), {**methods, **fixed})
         return self.extended[kind, base]
 
     def make_object(self, kind: Any, number: int, *arguments: Any, name: str = "") -> Any:
@@ -542,22 +542,22 @@ class TestsSide(Peer):
     def iterate(self, original: StandIn) -> "Generator[Any, Any, Any]":
         """Yield the items of an iterator of the program, which gets what the tests send to it or throw into it."""
         how = ""
-        given = None
+        sent = None
         sizes = itertools.repeat(1 if self.are_sent else PIECE)
         for size in itertools.chain([1] * FIRST_PIECES, sizes):
-            error, *items = self.request("take", original, size, how, given)
+            error, *items = self.request("take", original, size, how, sent)
             how = ""
-            given = None
+            sent = None
             try:
                 for item in items:
-                    given = yield item
-                    how = "" if given is None else "send"
+                    sent = yield item
+                    how = "" if sent is None else "send"
             except GeneratorExit:
                 how = "close"
-                given = None
+                sent = None
             except BaseException as thrown:
                 how = "throw"
-                given = thrown
+                sent = thrown
             if isinstance(error, StopIteration):
                 return error.value
             if error is not None:
@@ -591,8 +591,8 @@ class TestsSide(Peer):
 
 def has_methods(kind: type) -> bool:
     """Return whether a class has methods of its own. The program could not call them."""
-    own = [one for base in kind.__mro__ if base.__module__ == "__main__" for one in vars(base).items()]
-    methods = (name for name, one in own if callable(one) or isinstance(one, property))
+    attributes = [value for base in kind.__mro__ if base.__module__ == "__main__" for value in vars(base).items()]
+    methods = (name for name, value in attributes if callable(value) or isinstance(value, property))
     return any(name[:2] != "__" or name == "__call__" for name in methods)
 
 
