@@ -27,6 +27,7 @@ import string
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
@@ -199,6 +200,20 @@ def make_batch(
     return {"input_ids": ids, "attention_mask": (ids != tokenizer.pad_token_id).long(), "labels": labels}
 
 
+def train(model: Any, make_next: Callable[[], dict[str, Any]], steps: int) -> None:
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.01)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=3e-3, total_steps=steps)
+    for step in range(steps):
+        loss = model(**make_next()).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        schedule.step()
+        if (step + 1) % 100 == 0:
+            print(f"step {step + 1} of {steps}: loss {loss.item():.3f}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--output_dir", default=demo.MODEL)
@@ -218,17 +233,7 @@ def main() -> None:
     tokenizer = make_tokenizer()
     model = make_model(tokenizer, small=args.programs)
     draw = partial(demonstrate_program, rng) if args.programs else partial(demonstrate_sum, rng, args.mixed)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.01)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=3e-3, total_steps=args.steps)
-    for step in range(args.steps):
-        loss = model(**make_batch(tokenizer, args.batch_size, draw)).loss
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad()
-        schedule.step()
-        if (step + 1) % 100 == 0:
-            print(f"step {step + 1} of {args.steps}: loss {loss.item():.3f}", flush=True)
+    train(model, lambda: make_batch(tokenizer, args.batch_size, draw), args.steps)
     model.generation_config.update(eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id)
     model = model.to(torch.bfloat16)
     if not args.programs:

@@ -78,10 +78,8 @@ def read_node(node: ast.expr, text: str) -> Any:
             return value
         case ast.Name(id=name):
             return read_bare_name(node, name, text)
-        case ast.Call(func=ast.Name(id="column")):
-            return read_column(node, text)
         case ast.Call(func=ast.Name(id=name)):
-            return read_reward_call(node, name, text)
+            return read_column(node, text) if name == "column" else read_reward_call(node, name, text)
         case ast.Tuple(elts=items) | ast.List(elts=items):
             return tuple(read_node(item, text) for item in items)
         case ast.Dict() if all(node.keys):

@@ -88,10 +88,18 @@ def main(arguments: Sequence[str]) -> None:
         trainer.add_callback(evaluation)  # before the bar, so that the bar measures steps only
     train(trainer)
     if trainer.is_world_process_zero():
-        trained = f"Trained to step {trainer.state.global_step}."
-        print("", trained if eval_dataset is None else evaluation.report(), "", sep="\n")
-        print_places(training)
-    # The wrapped model keeps the process group alive, whose threads could abort Python while it exits.
+        print_end(trainer, evaluation)
+    close(trainer)
+
+
+def print_end(trainer: FilteredGRPOTrainer, evaluation: "BeforeAndAfter") -> None:
+    trained = f"Trained to step {trainer.state.global_step}."
+    print("", trained if trainer.eval_dataset is None else evaluation.report(), "", sep="\n")
+    print_places(trainer.args)
+
+
+def close(trainer: FilteredGRPOTrainer) -> None:
+    """Let Python exit: a wrapped model keeps the process group alive, whose threads could abort it."""
     trainer.model_wrapped = trainer.model
     trainer.accelerator.free_memory()
     trainer.accelerator.end_training()

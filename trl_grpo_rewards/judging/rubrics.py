@@ -208,9 +208,14 @@ def read_criterion_of_dict(value: Mapping[Any, Any]) -> Criterion:
         raise UnreadableRubric("a criterion's 'required' is not true or false", value)
     sentences = find_sentences(others)
     points = {key: fields[key]} if key else {}
-    left = ", ".join(name for name in others if name not in sentences)
-    shape = f"dicts of {', '.join([*sentences, *points])}{left and f' (not {left})'}"
+    left_out = [name for name in others if name not in sentences]
+    shape = describe_keys([*sentences, *points], left_out)
     return build_criterion([*sentences.values()], [*points.values()], required, shape)
+
+
+def describe_keys(read: Sequence[str], left_out: Sequence[str]) -> str:
+    shape = f"dicts of {', '.join(read)}"
+    return f"{shape} (not {', '.join(left_out)})" if left_out else shape
 
 
 def find_sentences(fields: Mapping[str, Any]) -> dict[str, str]:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import get_origin
+from typing import TypeAlias, get_origin
 
 from .inside.dialogue import GIVEN
 from .inside.plain_data import PLAIN_METHODS
@@ -37,6 +37,7 @@ GUARDED_CLASSES = {
 
 LIBRARY = {*PACKAGE_ALIASES, *sys.stdlib_module_names}  # modules that tests may mean without an import of theirs
 FUNCTION_NODES = ast.FunctionDef | ast.AsyncFunctionDef
+Nodes: TypeAlias = list[ast.AST]
 
 
 class UnreadableTests(ValueError):
@@ -67,7 +68,7 @@ def check_python_tests(blocks: tuple[str, ...], entry_point: str | None, package
         raise UnreadableTests(obstacle)
 
 
-def list_obstacles(nodes: list[ast.AST], entry_point: str | None, packages: Collection[str] | None) -> Iterator[str]:
+def list_obstacles(nodes: Nodes, entry_point: str | None, packages: Collection[str] | None) -> Iterator[str]:
     trees = [node for node in nodes if isinstance(node, ast.Module)]
     called = list_called(nodes)
     needed = {name for tree in trees for name in list_needed(tree)}
@@ -118,7 +119,7 @@ def list_called(nodes: Iterable[ast.AST]) -> set[str]:
     return {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
 
 
-def list_reaching(nodes: list[ast.AST], own: list[ast.stmt]) -> Iterator[ast.AST]:
+def list_reaching(nodes: Nodes, own: list[ast.stmt]) -> Iterator[ast.AST]:
     """Yield what would reach into the process of the program, or run a text of the program in that of the tests."""
     is_mocking = any("mock" in ast.unparse(one) for one in nodes if isinstance(one, ast.Import | ast.ImportFrom))
     patches = {name for _, one, name in list_imports(nodes) if is_mocking and one == "patch"}
@@ -144,7 +145,7 @@ def list_reaching(nodes: list[ast.AST], own: list[ast.stmt]) -> Iterator[ast.AST
             yield node
 
 
-def list_foreign_fixtures(nodes: list[ast.AST], called: set[str]) -> Iterator[tuple[str, str]]:
+def list_foreign_fixtures(nodes: Nodes, called: set[str]) -> Iterator[tuple[str, str]]:
     """Yield the test functions and fixtures with a parameter that is a fixture which the tests do not define."""
     functions = {
         node: "\n".join(map(ast.unparse, node.decorator_list)) for node in nodes if isinstance(node, FUNCTION_NODES)
@@ -223,7 +224,7 @@ def spell_names(code: str, imports: Iterable[tuple[str | None, str, str]]) -> st
     return code
 
 
-def list_bound(nodes: list[ast.AST]) -> Iterator[str]:
+def list_bound(nodes: Nodes) -> Iterator[str]:
     """Yield the names that the tests themselves give to something, apart from imports."""
     for node in nodes:
         match node:
@@ -241,7 +242,7 @@ def list_imports(nodes: Iterable[ast.AST]) -> Iterator[tuple[str | None, str, st
                 yield getattr(node, "module", alias.name), alias.name, (alias.asname or alias.name).partition(".")[0]
 
 
-def list_made(nodes: list[ast.AST]) -> Iterator[tuple[str, str]]:
+def list_made(nodes: Nodes) -> Iterator[tuple[str, str]]:
     """Yield what the tests make by a call, as `stack` or `self.stack`, with the name that they call; fixtures have none."""
     for node in nodes:
         match node:
@@ -256,7 +257,7 @@ def list_made(nodes: list[ast.AST]) -> Iterator[tuple[str, str]]:
                 yield name, ""
 
 
-def list_attributes(nodes: list[ast.AST], made: dict[str, str]) -> Iterator[tuple[str, str, bool]]:
+def list_attributes(nodes: Nodes, made: dict[str, str]) -> Iterator[tuple[str, str, bool]]:
     """Yield the attributes of names, and of what is made by a call of these, and whether they are set."""
     for node in nodes:
         if isinstance(node, ast.Attribute):
@@ -275,7 +276,19 @@ def list_operands(node: ast.AST, made: dict[str, str]) -> Iterator[str]:
             yield from filter(None, [made.get(ast.unparse(node))])
 
 
-def find_classes(nodes: list[ast.AST], made: dict[str, str]) -> set[str]:
+def find_operands(node: ast.AST) -> tuple[list[ast.expr], bool]:
+    """Return what a node adds or compares, and whether it asks if they are equal."""
+    match node:
+        case ast.BinOp(left=left, right=right):
+            return [left, right], False
+        case ast.Compare(left=left, ops=signs, comparators=others):
+            return [left, *others], not isinstance(signs[0], ast.In | ast.NotIn)
+        case ast.Call(func=function, args=arguments):  # such as `self.assertEqual(Clock(1) + 3, Clock(4))`
+            return arguments[:2], ast.unparse(function).endswith("Equal")
+    return [], False
+
+
+def find_classes(nodes: Nodes, made: dict[str, str]) -> set[str]:
     """Return the names that tests use as classes of the program. `candidate` is what `check` gets."""
     found = set[str]()
     perhaps = set[str]()
@@ -283,19 +296,9 @@ def find_classes(nodes: list[ast.AST], made: dict[str, str]) -> set[str]:
     for name, one, is_set in list_attributes(nodes, made):
         (found if is_set or one not in PLAIN_METHODS else perhaps).add(name)
     for node in nodes:
-        operands = list[ast.expr]()
-        is_equality = False
-        match node:
-            case ast.Subscript(value=value, ctx=ast.Store() | ast.Del()):
-                perhaps.update(list_operands(value, made))
-            case ast.BinOp(left=left, right=right):
-                operands = [left, right]
-            case ast.Compare(left=left, ops=signs, comparators=others):
-                operands = [left, *others]
-                is_equality = not isinstance(signs[0], ast.In | ast.NotIn)
-            case ast.Call(func=function, args=arguments):  # such as `self.assertEqual(Clock(1) + 3, Clock(4))`
-                operands = arguments[:2]
-                is_equality = ast.unparse(function).endswith("Equal")
+        operands, is_equality = find_operands(node)
+        if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            perhaps.update(list_operands(node.value, made))
         names = Counter(name for one in operands for name in list_operands(one, made))
         if any(isinstance(one, ast.BinOp) for one in (node, *operands)):
             perhaps |= {name for name, count in names.items() if count > 1}
@@ -314,7 +317,7 @@ def find_classes(nodes: list[ast.AST], made: dict[str, str]) -> set[str]:
 
 def walk_here(body: list[ast.stmt]) -> Iterator[ast.AST]:
     """Yield the nodes of code, without what is inside of definitions and imports."""
-    waiting = list[ast.AST](body)
+    waiting: Nodes = [*body]
     for node in waiting:  # grows
         yield node
         if not isinstance(node, FUNCTION_NODES | ast.ClassDef | ast.Import | ast.ImportFrom):

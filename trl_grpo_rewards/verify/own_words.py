@@ -87,6 +87,12 @@ def list_turns(text: str) -> list[tuple[int, bool]]:
     return sorted([*questions, *turns])
 
 
+def find_reasoning_end(text: str) -> int:
+    """Return the place of the first mark that ends a reasoning, or 0."""
+    ends = [text.find(end) for _, end in REASONING_MARKS]
+    return min((place for place in ends if place >= 0), default=0)
+
+
 def cut_turns(text: str) -> str:
     """
     Return the text before a new turn: before a mark of a chat template, or a new question after an answer.
@@ -95,8 +101,7 @@ def cut_turns(text: str) -> str:
     """
     if not may_have_turns(text) and NEW_QUESTION.search(text) is None:  # as most are
         return text
-    ends = [text.find(end) for _, end in REASONING_MARKS]
-    start = min((place for place in ends if place >= 0), default=0)
+    start = find_reasoning_end(text)
     first = find_first_statement(text[start:])
     for place, is_marked in list_turns(text):
         is_after_answer = 0 <= first < place - start

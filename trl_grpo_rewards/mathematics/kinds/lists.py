@@ -200,11 +200,15 @@ def find_decimal_comma(reader: Reader) -> Fraction | None:
     return number
 
 
+def is_integer(value: Value) -> TypeGuard[Number]:
+    return isinstance(value, Number) and value.value.denominator == 1
+
+
 def fill_dots(values: list[Value]) -> list[Value]:
     r"""Return the integers that `1, 2, \ldots, 5` stands for."""
     if len(values) < 4 or values[-2] != Symbol("\\ldots"):
         return values
-    integers = [value.value for value in values if isinstance(value, Number) and value.value.denominator == 1]
+    integers = [value.value for value in values if is_integer(value)]
     if len(integers) < len(values) - 1:
         return values
     *_, before, start, last = integers

@@ -184,6 +184,10 @@ class Dashed(Value):
     word: str = ""
 
 
+def are_decimal(tokens: Sequence[Token]) -> bool:
+    return all(token.text.isdecimal() for token in tokens)
+
+
 def read_dashes(reader: Reader) -> Value | None:
     """Return numbers that are joined by hyphens without space, such as `2020-01-02`, or by `to`."""
     if is_operand(reader):
@@ -191,7 +195,9 @@ def read_dashes(reader: Reader) -> Value | None:
     tokens = reader.tokens[reader.place : reader.end]
     numbers = tokens[::2]
     joined = {token.text for token in tokens[1::2]}
-    if len(tokens) < 3 or len(tokens) % 2 == 0 or not all(number.text.isdecimal() for number in numbers):
+    if len(tokens) < 3 or len(tokens) % 2 == 0:
+        return None
+    if not are_decimal(numbers):
         return None
     if joined != {"to"} and (joined != {"-"} or is_difference(tokens)):
         return None

@@ -306,13 +306,22 @@ def finish_quantity(value: Value) -> Value:
     return value if angle is None else Quantity(angle, DEGREES)
 
 
+def find_unit_after_numeral(reader: Reader, start: int) -> int | None:
+    """Return the place of the letters of a unit, if only a numeral and a space are before them."""
+    places = range(start + 1, reader.place)
+    place = next((here for here in places if reader.tokens[here].text in LETTER_UNITS), None)
+    if place is None or not reader.tokens[place].spaced:
+        return None
+    return place if are_numeral_tokens(reader, start, place) else None
+
+
 def find_letter_unit(reader: Reader, value: Value, start: int) -> Value:
     """Return a number and letters after a space, such as `5 m` or `10 N/m`, as a quantity that may also be a product."""
     if isinstance(value, Quantity) and isinstance(value.value, Number):
         return value
     end = reader.place
-    place = next((here for here in range(start + 1, end) if reader.tokens[here].text in LETTER_UNITS), None)
-    if place is None or not reader.tokens[place].spaced or not are_numeral_tokens(reader, start, place):
+    place = find_unit_after_numeral(reader, start)
+    if place is None:
         return value
     unit = read_unit(reader.tokens[place:end], bare_letters=True)
     if unit is None:

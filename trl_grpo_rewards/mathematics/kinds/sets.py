@@ -301,10 +301,12 @@ def find_list(value: Collection) -> RealSet | None:
         return None
     if value.word == "or" or are_same_sets(common, NO_REALS):
         return unite(*parts)
-    names = [{name for name in find_all_symbols(item) if not name.startswith("\\")} for item in value.items]
-    if not all(isinstance(item, Relation) for item in value.items) or names[1:] != names[:-1]:
-        return None
-    return common
+    return common if are_relations_of_same_names(value.items) else None
+
+
+def are_relations_of_same_names(items: Sequence[Value]) -> bool:
+    names = [{name for name in find_all_symbols(item) if not name.startswith("\\")} for item in items]
+    return all(isinstance(item, Relation) for item in items) and names[1:] == names[:-1]
 
 
 def find_numbers(value: Collection) -> RealSet | None:

@@ -160,9 +160,11 @@ def is_title(tokens: list[Token]) -> bool:
     if not 1 <= len(words) <= MAX_TITLE_WORDS or not all(map(is_title_word, words)):
         return False
     others = [token.text for token in tokens if token.kind != "word"]
-    if not others:
-        return False
-    return all(text.isdecimal() or text in (",", ".", "#") for text in others)
+    return bool(others) and all(map(is_number_of_title, others))
+
+
+def is_number_of_title(text: str) -> bool:
+    return text.isdecimal() or text in (",", ".", "#")
 
 
 def is_title_word(word: str) -> bool:

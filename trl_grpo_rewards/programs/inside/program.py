@@ -192,7 +192,7 @@ def convert_nodes(value: Any, hint: str) -> Any:
     return [] if "Node" in hint and value is None else convert(value)
 
 
-def convert(value: Any) -> Any:
+def convert(value: Any) -> Any:  # noqa: C901 - a case for each kind of value
     """Return a value as JSON can hold it; one without a counterpart is an object with a key such as `dict` or `int`."""
     if value is None or isinstance(value, (bool, str)):
         return value

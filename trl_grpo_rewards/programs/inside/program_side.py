@@ -95,7 +95,7 @@ class ProgramSide(Peer):
         self.tasks: dict[int, Any] = {}  # of awaitables that have begun, by their ids
         self.streams = {name: io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for name in STREAMS}
 
-    def refer(self, value: Any, is_plain: bool) -> "list[Any] | None":
+    def refer(self, value: Any, is_plain: bool) -> "list[Any] | None":  # noqa: C901, PLR0912 - a case for each kind of value
         if isinstance(value, Theirs):
             return ["yours", value._number]
         if is_plain and id(value) not in self.made:
