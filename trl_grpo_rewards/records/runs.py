@@ -140,9 +140,7 @@ def format_option(value: Any) -> str:
 
 
 LOG_FILE = "log.jsonl"  # name of the file in the output directory of a run
-TRAINER_STATE_FILE = (
-    "trainer_state.json"  # transformers saves the log in it, with each checkpoint; older runs have no other
-)
+TRAINER_STATE_FILE = "trainer_state.json"  # in which transformers saves the log; older runs have no other
 MAX_LOG_SIZE = 1 << 30  # largest size of a log that is read, in bytes. An entry has about 2,000.
 
 
