@@ -141,9 +141,7 @@ def format_option(value: Any) -> str:
 
 
 LOG_FILE = "log.jsonl"  # name of the file in the output directory of a run
-TRAINER_STATE_FILE = (
-    "trainer_state.json"  # transformers saves the log in it, with each checkpoint; older runs have no other
-)
+TRAINER_STATE_FILE = "trainer_state.json"  # in which transformers saves the log; older runs have no other
 SWIFT_FILE = "logging.jsonl"  # ms-swift writes it in the output directory
 
 
