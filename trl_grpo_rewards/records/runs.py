@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..files import replace_file
+from .costs import describe_costs, describe_savings
 from .dead_groups import Rule, find_kind
 from .fields import drop_infinite, hash_prompt, is_number, is_record, make_readable, summarize_totals
 from .files import FOLDER, Group, append_lines, list_parts, read_groups, report_failure
@@ -58,7 +59,7 @@ def is_description(run: Any) -> bool:
     )
 
 
-def list_facts(run: dict[str, Any], log: Iterable[dict[str, Any]] = ()) -> dict[str, str]:
+def list_facts(run: dict[str, Any], log: Sequence[dict[str, Any]] = ()) -> dict[str, str]:
     """Return what a reader should know about a run: the values of its description and what its log says, by their titles."""
     options, job, dataset, versions = (run.get(name) or {} for name in ("options", "job", "dataset", "versions"))
     names = " ".join(str(dataset[part]) for part in ("name", "config", "split") if dataset.get(part))
@@ -72,34 +73,10 @@ def list_facts(run: dict[str, Any], log: Iterable[dict[str, Any]] = ()) -> dict[
         "Seed": options.get("seed"),
         "Versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
         "Started": run.get("started"),
+        "Time": describe_costs(log),
         "Tokens": describe_savings(log, is_once="version" in run),
     }
     return {title: str(value) for title, value in facts.items() if value not in (None, "")}
-
-
-def describe_savings(log: Iterable[dict[str, Any]], is_once: bool) -> str:
-    """Return what a run saved in all passes, or nothing if its log does not say. Runs without a version need prompts again."""
-    if not (shares := sum_tokens(log)):
-        return ""
-    needed, computed, skipped = shares
-    packed = round(1 - skipped - computed, 2) + 0.0
-    return (
-        f"The passes over the model computed {computed:.0%} of the tokens of TRL's batches; {needed:.0%} were needed"
-        f"{', each prompt once' if is_once else ''}. Skipping dead groups saved {skipped:.0%}, and packing {packed:.0%}."
-    )
-
-
-def sum_tokens(log: Iterable[dict[str, Any]]) -> list[float]:
-    """Return the needed, the computed and the skipped tokens as shares of those of TRL's batches, or an empty list."""
-    sums, last = np.zeros(4), 0
-    for entry in log:
-        if is_number(entry.get("groups/tokens_padded")):
-            names = (f"groups/tokens_{name}" for name in ("needed", "computed", "skipped", "padded"))
-            both = [[entry.get(name), entry.get(f"{name}_without_gradient")] for name in names]
-            counts = [sum(float(value or 0) for value in values if is_number(value)) for values in both]
-            # An entry counts for all steps since the last one.
-            sums, last = sums + max(entry["step"] - last, 1) * np.array(counts, dtype=float), entry["step"]
-    return [] if not sums[3] > 0 else (sums[:3] / sums[3]).tolist()
 
 
 # Facts and options that differ between any two runs, and facts that are options as well.
