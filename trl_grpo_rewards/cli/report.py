@@ -56,6 +56,8 @@ def describe_report(runs: Sequence[dict[str, Any]], page: Path) -> dict[str, Any
             ],
             "warnings": [f"{one['title']}. {one['details']}" for one in data["anomalies"]],
             "is_long_enough_for_warnings": data["checked"],
+            "comparison": data.get("comparison", ""),
+            "doubtful_solutions": data.get("doubts", []),
             "advice": data["advice"],
         }
         for data in runs
@@ -76,6 +78,9 @@ def summarize_report(report: dict[str, Any]) -> str:
     lines.append(
         f"start and end: the means over the first and the last {'tenth of the steps' if is_long else 'steps'}"
     )
+    lines += console.format_texts([one["comparison"] for one in runs if one["comparison"]], "the report")
+    if doubts := sum(len(one["doubtful_solutions"]) for one in runs):
+        lines.append(f"{console.count(doubts, 'solution')} may be wrong: most completions agree on another answer")
     warnings = [f"warning of {one['name']}: {text}" for one in runs for text in one["warnings"]]
     lines += ["", *console.format_texts(warnings, "the report"), *[""] * bool(warnings)]
     verdict = console.count(len(warnings), "warning") if warnings else "No warnings"

@@ -222,6 +222,14 @@ def hash_prompt(prompt: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def identify_prompt(record: dict[str, Any]) -> str | None:
+    """Return a hash of the prompt and its columns. The prompts of an environment may differ only in their columns."""
+    prompt_id, columns = record.get("prompt_id"), record.get("columns")
+    if prompt_id is None or not columns:
+        return prompt_id
+    return hashlib.sha256(f"{prompt_id}{json.dumps(columns, sort_keys=True)}".encode()).hexdigest()[:16]
+
+
 MAX_NUMBER = 1e100  # largest number in a record. The square of a larger one may be larger than any float.
 HALF_OF_A_PAIR = re.compile("[\\ud800-\\udfff]")  # JSON can spell half of a character; terminals cannot
 

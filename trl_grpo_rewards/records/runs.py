@@ -12,6 +12,7 @@ import numpy as np
 
 from ..files import replace_file
 from ..scores import Score
+from .costs import describe_costs, describe_savings
 from .dead_groups import GroupKind, Rule, find_kind
 from .fields import drop_infinite, hash_prompt, is_number, is_record, make_readable, summarize_totals
 from .files import FOLDER, Group, append_lines, list_group_files, read_groups, report_failure
@@ -58,7 +59,7 @@ def is_description(run: Any) -> bool:
     return all(isinstance(run.get(name) or {}, dict) for name in ("dataset", "options", "job", "versions"))
 
 
-def list_facts(run: dict[str, Any], log: Iterable[dict[str, Any]] = ()) -> dict[str, str]:
+def list_facts(run: dict[str, Any], log: Sequence[dict[str, Any]] = ()) -> dict[str, str]:
     """Return what a reader should know about a run: the values of its description and what its log says, by their titles."""
     options = run.get("options") or {}
     versions = run.get("versions") or {}
@@ -71,6 +72,7 @@ def list_facts(run: dict[str, Any], log: Iterable[dict[str, Any]] = ()) -> dict[
         "Seed": options.get("seed"),
         "Versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
         "Started": run.get("started"),
+        "Time": describe_costs(log),
         "Tokens": describe_savings(log, is_once="version" in run),
     }
     return {title: str(value) for title, value in facts.items() if value not in (None, "")}
@@ -81,41 +83,6 @@ def format_dataset(dataset: dict[str, Any]) -> str:
     count = dataset.get("rows")
     rows = f"{count:,} rows" if isinstance(count, int) else ""
     return ", ".join(filter(None, [names, rows]))
-
-
-def describe_savings(log: Iterable[dict[str, Any]], is_once: bool) -> str:
-    """Return what a run saved in all passes, or nothing if its log does not say. Runs without a version need prompts again."""
-    shares = sum_tokens(log)
-    if not shares:
-        return ""
-    needed, computed, skipped = shares
-    packed = round(1 - skipped - computed, 2) + 0.0
-    once = ", each prompt once" if is_once else ""
-    return (
-        f"The passes over the model computed {computed:.0%} of the tokens of TRL's batches; {needed:.0%} were needed{once}. "
-        f"Skipping dead groups saved {skipped:.0%}, and packing {packed:.0%}."
-    )
-
-
-def sum_tokens(log: Iterable[dict[str, Any]]) -> list[float]:
-    """Return the needed, the computed and the skipped tokens as shares of those of TRL's batches, or an empty list."""
-    sums = np.zeros(4)
-    last_step = 0
-    for entry in log:
-        if is_number(entry.get("groups/tokens_padded")):
-            steps = max(entry["step"] - last_step, 1)  # an entry counts for all steps since the last one
-            names = ("needed", "computed", "skipped", "padded")
-            sums = sums + steps * np.array([sum_both_passes(entry, f"groups/tokens_{name}") for name in names])
-            last_step = entry["step"]
-    if not sums[3] > 0:
-        return []
-    return (sums[:3] / sums[3]).tolist()
-
-
-def sum_both_passes(entry: dict[str, Any], name: str) -> float:
-    """Return the tokens of passes with gradient and of those without."""
-    counts = [entry.get(name), entry.get(f"{name}_without_gradient")]
-    return sum((float(count or 0) for count in counts if is_number(count)), 0.0)
 
 
 # Facts and options that differ between any two runs, and facts that are options as well.

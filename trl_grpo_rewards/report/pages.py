@@ -11,6 +11,7 @@ from typing import Any
 
 from ..files import replace_file
 from ..records.runs import find_run, list_differences
+from .comparison import compare_runs
 from .excerpts import MAX_TEXT, encode_json
 from .summaries import Summary
 
@@ -69,6 +70,8 @@ def describe_page(summaries: list[Summary]) -> tuple[str, str]:
     samples = [summary.excerpts.to_json() for summary in summaries]
     for run, name, sample in zip(runs, name_runs(summaries), samples, strict=True):
         run |= {"name": name, "shown": len(sample)}
+    for run, comparison in zip(runs, compare_runs(summaries, runs), strict=True):
+        run["comparison"] = comparison
     data = {"runs": runs, "text": MAX_TEXT, "differences": list_differences([one.description for one in summaries])}
     return encode_json(data), f"[{','.join(f'[{text}]' for text in map(','.join, samples))}]"
 

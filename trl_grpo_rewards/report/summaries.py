@@ -20,6 +20,7 @@ from ..records.runs import (
     read_run,
     read_steps,
 )
+from .doubts import Doubts
 from .excerpts import Examples, Excerpts
 from .trends import (
     GROUP_OUTCOMES,
@@ -43,7 +44,7 @@ class Summary:
     def __init__(self, source: str | Path, runs: int = 1) -> None:
         self.source = Path(source)
         self.run, self.prompts = RunStatistics(), PromptHistories()
-        self.excerpts, self.examples = Excerpts(runs), Examples()
+        self.excerpts, self.examples, self.doubts = Excerpts(runs), Examples(), Doubts()
         self.log, self.description = read_log(self.source), read_run(find_output_dir(self.source)) or {}
         self.is_recorded = has_records(self.source)
         if not self.is_recorded:
@@ -65,12 +66,17 @@ class Summary:
     def add(self, record: dict[str, Any], first: int | None = None) -> None:
         """Add a group. Of an entry of a log, `first` is the first step."""
         self.run.add(record, first)
-        for part in (self.prompts, self.excerpts, self.examples):
+        for part in (self.prompts, self.excerpts, self.examples, self.doubts):
             part.add(record)
 
     @property
     def name(self) -> str:
         return find_output_dir(self.source).name
+
+    @property
+    def last(self) -> int:
+        """The last step that is known."""
+        return max([self.run.ends[1], *(entry["step"] for entry in self.log)])
 
     def describe(self) -> dict[str, Any]:
         """Return what the page knows about the run. The scripts in `page` read it by these names."""
@@ -107,6 +113,7 @@ class Summary:
             "log": select_curves(log),
             "time": measure_time(log),
             "heat": build_heatmap(self.prompts),
+            "doubts": self.doubts.describe(),
         }
 
 

@@ -1,8 +1,7 @@
 """Statistics of a run by ranges of its steps: of completions, groups and pass rates; and what the trainer logged."""
 
-import hashlib
-import json
 import math
+import os
 import re
 from array import array
 from collections import Counter
@@ -16,7 +15,7 @@ import pandas as pd
 
 from ..diagnosis.series import list_evaluations
 from ..records.dead_groups import DEFAULT_TOLERANCE, GroupKind, find_kind_alone, sum_covariances
-from ..records.fields import is_number
+from ..records.fields import identify_prompt, is_number
 from ..records.runs import list_means
 from ..texts import prompt_text
 
@@ -233,6 +232,7 @@ def compute_covariances(record: dict[str, Any]) -> dict[str, float]:
 
 
 MAX_PROMPTS_SHOWN = 160  # maximum number of prompts in the heatmap. Those with the smallest hashes are shown.
+MAX_LABEL = 400  # number of characters of a prompt that are kept to tell it from others
 MAX_COLUMNS = 48  # maximum number of columns in the heatmap, each a range of steps
 MIN_REPEATED = 0.1  # smallest share of prompts that must be sampled in several steps for a heatmap
 
@@ -258,18 +258,17 @@ class PromptHistories:
         return table.groupby(["prompt", "step"], as_index=False).sum()
 
 
-def identify_prompt(record: dict[str, Any]) -> str | None:
-    """Return a hash of the prompt and its columns. The prompts of an environment may differ only in their columns."""
-    prompt_id, columns = record.get("prompt_id"), record.get("columns")
-    if prompt_id is None or not columns:
-        return prompt_id
-    return hashlib.sha256(f"{prompt_id}{json.dumps(columns, sort_keys=True)}".encode()).hexdigest()[:16]
-
-
 def label_prompt(record: dict[str, Any]) -> str:
     """Return the beginning of the prompt, or its id if the record has no text."""
-    text = " ".join(prompt_text(record.get("prompt")).split())
-    return (text[:80] + "…" if len(text) > 80 else text) or record["prompt_id"]
+    return " ".join(prompt_text(record.get("prompt")).split())[:MAX_LABEL] or record["prompt_id"]
+
+
+def shorten_labels(labels: Mapping[str, str]) -> dict[str, str]:
+    """Return the beginning of each prompt after what all of them have in common, if that is long."""
+    shared = os.path.commonprefix([*labels.values()]).rpartition(" ")[0] if len({*labels.values()}) > 1 else ""
+    start = len(shared) + 1 if len(shared) >= 40 else 0
+    cut = {prompt: ("… " if start else "") + text[start:] for prompt, text in labels.items()}
+    return {prompt: text[:80] + "…" if len(text) > 80 else text for prompt, text in cut.items()}
 
 
 def build_heatmap(prompts: PromptHistories) -> dict[str, Any]:
@@ -285,9 +284,10 @@ def build_heatmap(prompts: PromptHistories) -> dict[str, Any]:
     order = sorted(shown, key=lambda one: (solved.get(one, math.inf), -latest.passed[one] / latest.total[one]))
     cells = table.groupby(["prompt", (table.step - 1) // width])[["passed", "total"]].sum()
     rates = (cells.passed / cells.total).unstack().reindex(index=order, columns=columns).ffill(axis=1).round(3)
+    labels = shorten_labels(prompts.labels)
     return {
         "steps": [[max(at * width + 1, prompts.first), min((at + 1) * width, prompts.last)] for at in columns],
-        "prompts": [[prompts.labels[one], solved.get(one)] for one in order],
+        "prompts": [[labels[one], solved.get(one)] for one in order],
         "rates": rates.to_numpy().tolist(),
         "total": len(known),
     }

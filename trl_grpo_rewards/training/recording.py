@@ -19,6 +19,7 @@ from ..faults import show_rows
 from ..function_rewards import find_functions
 from ..records.fields import CompletionFields, describe_completions, describe_groups
 from ..records.files import GroupWriter, report_failure
+from ..records.held_out import write_held_out
 from ..records.runs import LogWriter, write_run
 from .config import FilteredGRPOConfig
 from .groups import Generation
@@ -71,6 +72,17 @@ class Recorder(TrainerCallback):
         if completions := gather_fields(mine):
             scores = generation.groups.describe([*advantages][-len(completions) :])
             self.writer.write(step, describe_groups(completions, scores))
+
+    def record_held_out(self, step: int, generation: Generation) -> None:
+        """Write the score of each problem of an evaluation. Every rank must call this."""
+        if not self.args.group_records or generation.groups.size < 1:
+            return
+        mine: list[CompletionFields] | None = None
+        with report_failure("held-out scores", self.writer.folder, self.writer.warned):
+            mine = describe_completions(generation.completions, has_text=False, has_ids=False)
+        if completions := gather_fields(mine):
+            scores = generation.groups.describe([0.0] * len(completions))
+            write_held_out(self.args.output_dir or ".", step, describe_groups(completions, scores), self.writer.warned)
 
 
 def gather_fields(completions: list[CompletionFields] | None) -> list[CompletionFields] | None:

@@ -345,6 +345,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
         prompts = gather_object(places)[:: generation.groups.size] if self._prompts is not None else []
         if self.model.training:
             self._remember(generation, prompts)
+        else:
+            self._recorder.record_held_out(self.state.global_step, generation)
         return output, generation, prompts
 
     @property

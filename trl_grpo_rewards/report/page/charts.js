@@ -153,7 +153,7 @@ class Section {
 
   legend() {
     const named = this.known.filter((one) => !one.hidden);
-    return named.length > 1 || several() ? named.map((one) => this.legendButton(one)) : [];
+    return named.some(({ name }) => name !== "value") ? named.map((one) => this.legendButton(one)) : [];
   }
 
   legendButton({ name, ...series }) {

@@ -6,7 +6,21 @@ let shown = null; // the group in the dialog
 const texts = new WeakMap();
 
 const wordsOf = (turns) => turns.map(([, text, name]) => (name ? `${name} ${text}` : text)).join(" ");
+
+/** What all these texts begin with, up to a word, if it is long. */
+function commonStart(texts) {
+  const [one, ...others] = [...new Set(texts)];
+  if (!others.length) return "";
+  let end = one.length;
+  for (const other of others) while (!other.startsWith(one.slice(0, end))) end -= 1;
+  const start = one.slice(0, end).replace(/\S*$/, "");
+  return start.length >= 40 ? start : "";
+}
+
 const title = (group) => (group.prompt.length ? wordsOf(group.prompt.slice(-1)) : group.prompt_id || "").trim();
+const shared = commonStart(groups.map(title));
+/** A prompt without what all prompts have in common. */
+const brief = (text) => (shared && text.startsWith(shared) ? `… ${text.slice(shared.length)}` : text);
 
 function textOf(group) {
   if (!texts.has(group)) {
@@ -63,7 +77,7 @@ function row(group) {
   open.addEventListener("click", () => show(group));
   return make("tr", {}, make("td", {}, open), make("td", {}, kind(group.outcome)),
     make("td", { className: "number" }, figure(group.mean)), make("td", { className: "number roomy" }, figure(group.spread)),
-    several() ? make("td", { className: "run" }, data.runs[group.run].name) : null, make("td", {}, short(title(group), 200)));
+    several() ? make("td", { className: "run" }, data.runs[group.run].name) : null, make("td", {}, short(brief(title(group)), 200)));
 }
 
 function list() {

@@ -143,7 +143,7 @@ const CURVES = {
 };
 
 const runInk = (place) => INKS[place % INKS.length];
-const runDash = (place) => DASHES[Math.floor(place / INKS.length) % DASHES.length];
+const runDash = (place) => DASHES[place % DASHES.length]; // equal curves lie on one another
 
 /** A line for each run. `find` returns the values of a run, or undefined. */
 function lines(find, source = (run) => run.points) {

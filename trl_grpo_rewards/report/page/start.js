@@ -7,7 +7,8 @@ function addHead() {
   document.title = `${names} – training report`;
   byId("name").textContent = names;
   byId("verdict").replaceChildren(...data.runs.map((run) => make(
-    "p", {}, make("b", {}, ofRun(run)), ...unbroken(run.verdict.join(" ")))));
+    "p", {}, make("b", {}, ofRun(run)), ...unbroken(run.verdict.join(" ")))),
+    ...data.runs.filter(({ comparison }) => comparison).map(({ comparison }) => make("p", {}, ...unbroken(comparison))));
   const stopped = data.runs.filter(({ progress: { last, planned, ended } }) => !ended && planned > last);
   byId("latest").hidden = data.runs.every(({ progress }) => progress.ended);
   byId("end").textContent = stopped.map((run) => `${ofRun(run)}The ${run.advice ? "log ends" : "records end"} at ${reached(run)}.`).join(" ");
@@ -34,6 +35,9 @@ function reached({ steps: [first], progress: { last, planned, ended } }) {
   const where = planned && planned >= last ? `step ${count(last)} of ${count(planned)}` : `step ${count(last)}`;
   return `${ended ? "finished at " : ""}${where}${first > 1 ? ` (recorded from step ${count(first)} on)` : ""}`;
 }
+
+/** How far a run is, in few words: columns of several runs are narrow on a phone. */
+const progressOf = ({ progress: { last, planned } }) => (planned && planned >= last ? `${count(last)} of ${count(planned)}` : count(last));
 
 const sentence = (text) => text[0].toUpperCase() + text.slice(1);
 
@@ -65,7 +69,7 @@ function addExamples() {
     return make("article", {},
       make("header", {}, make("h3", {}, isThere ? make("a", { href: groupLink(example) }, title) : title),
         make("span", { className: "quiet" }, scores.map(([name, score]) => `${name} ${figure(score)}`).join(", "))),
-      place && isSame ? null : make("p", { className: "prompt" }, short(wordsOf(example.prompt.slice(-1)), 160)),
+      place && isSame ? null : make("p", { className: "prompt" }, short(brief(wordsOf(example.prompt.slice(-1)).trim()), 160)),
       make("p", { className: "message" }, ...unbroken(bothEnds(plain(example.completion)) || "(empty)")));
   }));
 }
@@ -145,7 +149,7 @@ function numberRows(suffixes, read) {
   const changed = valueTitles().flatMap((title) => suffixes.map((suffix, place) => (
     [`${title}${suffix}`, ...data.runs.map((run) => (find(run, title) ? read(find(run, title), place) : null))])));
   return [...changed, ...[
-    ["Progress", reached], ["Groups", (run) => run.groups || null], ["Prompts", (run) => run.prompts || null],
+    ["Progress", progressOf], ["Groups", (run) => run.groups || null], ["Prompts", (run) => run.prompts || null],
     ["Generated tokens", (run) => run.tokens || null], ["Seconds", (run) => run.time.at(-1)?.[1] ?? null],
   ].map(([title, tell]) => [title, ...data.runs.map(tell)])];
 }
@@ -159,6 +163,22 @@ const numberSheet = () => ({
   file: `${fileName()}-numbers`, heads: runHeads(),
   rows: numberRows([", before", ", after"], ({ values }, place) => values[place] ?? null),
 });
+
+const doubtSheet = () => ({
+  file: `${fileName()}-doubts`, heads: [...(several() ? ["Run"] : []), "Prompt", "Solution", "Most completions say", "Share", "Trend"],
+  rows: data.runs.flatMap((run) => run.doubts.map(({ prompt, solution, answer, share, trend }) => (
+    [...(several() ? [run.name] : []), prompt, solution, answer, percent(share), trend.map(percent).join(" → ")]))),
+});
+
+/** The problems whose completions agree with each other against the solution. */
+function addDoubts() {
+  const { heads, rows } = doubtSheet();
+  byId("doubts").hidden = !rows.length;
+  if (!rows.length) return;
+  byId("doubts").querySelector("p").textContent = "Most of the latest completions of these problems give the same answer, and it is not"
+    + " the solution. Either the solution is wrong, or the model makes the same mistake each time.";
+  showTables(byId("doubts"), doubtSheet, scrollable("div", "scroll tall", "Read these solutions first", table(heads, rows)));
+}
 
 const differenceSheet = () => ({
   file: `${fileName()}-differences`, heads: runHeads(), rows: data.differences.map(([name, values]) => [name, ...values]),
@@ -244,7 +264,7 @@ function restore() {
   window.addEventListener("load", () => setTimeout(() => { history.scrollRestoration = "auto"; }));
 }
 
-for (const add of [addHead, addAnomalies, addAxes, addSections, addExamples, addNumbers, addGroups]) add();
+for (const add of [addHead, addAnomalies, addAxes, addSections, addExamples, addNumbers, addDoubts, addGroups]) add();
 document.querySelector("main").hidden = false;
 drawAll();
 follow();
