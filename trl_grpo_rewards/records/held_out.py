@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from .fields import identify_prompt, is_number
-from .files import append_lines, report_failure
+from .files import GroupWriter, append_lines, report_failure
 from .logs import decode, read_text
 
 
 HELD_OUT_FILE = "held_out.jsonl"  # name of the file in the output directory of a run
 
 
-def write_held_out(output_dir: str | Path, step: int, records: Iterable[dict[str, Any]], warned: set[type]) -> None:
-    """Append the mean outcome of each problem in a batch of an evaluation."""
-    path = Path(output_dir, HELD_OUT_FILE)
-    with report_failure("held-out scores", path, warned):
+def write_held_out(writer: GroupWriter, step: int, records: Iterable[dict[str, Any]]) -> None:
+    """Append the mean outcome of each problem in a batch of an evaluation, next to the folder of group records."""
+    path = writer.folder.with_name(HELD_OUT_FILE)
+    with report_failure("held-out scores", path, writer.warned):
         means = {str(identify_prompt(record)): find_outcome_mean(record) for record in records}
         problems = {problem: mean for problem, mean in means.items() if mean is not None}
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -60,29 +61,22 @@ class Recorder(TrainerCallback):
         elif state.is_world_process_zero:
             self.early.append(entry)
 
-    def record(self, step: int, generation: Generation, advantages: Sequence[float]) -> None:
-        """Write a record of every group. The advantages of the generation come last. Every rank must call this."""
+    def record(self, step: int, generation: Generation, advantages: Sequence[float] = ()) -> None:
+        """
+        Write a record of every group, or of an evaluation, which has no advantages, the score of each problem.
+
+        The advantages of the generation come last. Every rank must call this.
+        """
         if not self.args.group_records:
             return
-        has_text = self.args.group_records_text
-        has_ids = self.args.group_records_ids
         mine: list[CompletionFields] | None = None
         with report_failure("records", self.writer.folder, self.writer.warned):
-            mine = describe_completions(generation.completions, has_text, has_ids)
+            args = self.args
+            mine = describe_completions(generation.completions, args.group_records_text, args.group_records_ids)
         if completions := gather_fields(mine):
             scores = generation.groups.describe([*advantages][-len(completions) :])
-            self.writer.write(step, describe_groups(completions, scores))
-
-    def record_held_out(self, step: int, generation: Generation) -> None:
-        """Write the score of each problem of an evaluation. Every rank must call this."""
-        if not self.args.group_records or generation.groups.size < 1:
-            return
-        mine: list[CompletionFields] | None = None
-        with report_failure("held-out scores", self.writer.folder, self.writer.warned):
-            mine = describe_completions(generation.completions, has_text=False, has_ids=False)
-        if completions := gather_fields(mine):
-            scores = generation.groups.describe([0.0] * len(completions))
-            write_held_out(self.args.output_dir or ".", step, describe_groups(completions, scores), self.writer.warned)
+            write = self.writer.write if advantages else partial(write_held_out, self.writer)
+            write(step, describe_groups(completions, scores))
 
 
 def gather_fields(completions: list[CompletionFields] | None) -> list[CompletionFields] | None:
@@ -97,7 +91,6 @@ def gather_fields(completions: list[CompletionFields] | None) -> list[Completion
 def describe_run(trainer: Any, weights: Sequence[float] | None) -> dict[str, Any]:
     """Return the description of a run as JSON can hold it, without secrets. `weights` are those of the first rewards."""
     functions = trainer.reward_funcs
-    names = trainer.reward_func_names
     args = trainer.args
     weights = [*(weights or ()), *[1.0] * len(functions)][: len(functions)]
     rewards = [function for function in functions if isinstance(function, Reward)]
@@ -107,7 +100,9 @@ def describe_run(trainer: Any, weights: Sequence[float] | None) -> dict[str, Any
     if is_expression:
         text = str(add(tuple(zip(weights, rewards, strict=True))))
     else:
-        text = " + ".join(f"{weight:g} * {name}" for weight, name in zip(weights, names, strict=True))
+        text = " + ".join(
+            f"{weight:g} * {name}" for weight, name in zip(weights, trainer.reward_func_names, strict=True)
+        )
     return {
         "version": VERSION,
         "rewards": text,

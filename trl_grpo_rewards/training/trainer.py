@@ -139,13 +139,14 @@ class FilteredGRPOTrainer(GRPOTrainer):
         kwargs["callbacks"] = [self._recorder, *(kwargs.get("callbacks") or [])]
         super().__init__(model=model, reward_funcs=reward_funcs, args=args, **kwargs)
         check_attributes(self)
-        self._warn_of_template(train_dataset)
+        if self.accelerator.is_main_process:
+            for doubt in find_unused_template(train_dataset, self.processing_class):
+                logger.warning(doubt)
         self.accelerator.backward = partial(self._run_backward, self.accelerator.backward)
         if weights is not None:  # TRL appends the rewards of environments, with weight 1
             self.reward_weights[: len(weights)] = torch.tensor(weights)
         self._resolve(changes)
         self._describe(weights or args.reward_weights, given)
-        self._sampling = Sampling([])
         self._prompts = None  # without resampling, TRL alone draws prompts
         if args.max_resample_rounds:
             order = len(self.train_dataset), args.seed + 1, args.shuffle_dataset
@@ -153,17 +154,13 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self._prepare_passes()
 
     def _prepare_passes(self) -> None:
+        self._sampling = Sampling([])
         self._packer = build_packer(self)
         self._sharing_trial = Trial(self._packer)
         self._means = MetricMeans(self.args.importance_sampling_level == "sequence")
         if self._plan.packs and has_fused_head():
             for model in filter(None, (self.model, self.ref_model)):
                 cut_columns(model)
-
-    def _warn_of_template(self, dataset: Any) -> None:
-        if self.accelerator.is_main_process:
-            for doubt in find_unused_template(dataset, self.processing_class):
-                logger.warning(doubt)
 
     def _describe(self, weights: Sequence[float] | None, given: int) -> None:
         """Find the outcome, set up what watches it, and describe the run. TRL appends to the `given` rewards."""
@@ -338,28 +335,32 @@ class FilteredGRPOTrainer(GRPOTrainer):
             )
         if generation.groups.size > 1:
             self._log_groups(**generation.groups.metrics())
-        if self.model.training and "advantages" in self._changes:
-            generation = generation.revive(output, self._logs["advantages"], self.accelerator.gather)
-        if self.model.training and not self._plan.packs:
-            self._log_groups(rows_computed=generation.groups.totals.numel())
         prompts = gather_object(places)[:: generation.groups.size] if self._prompts is not None else []
         if self.model.training:
-            self._remember(generation, prompts)
+            generation = self._remember(output, generation)
         else:
-            self._recorder.record_held_out(self.state.global_step, generation)
+            self._recorder.record(self.state.global_step, generation)
         return output, generation, prompts
 
     @property
     def _removes_dead_rows(self) -> bool:
         return self.model.training and self.zero_variance != "keep"
 
-    def _remember(self, generation: Generation, prompts: list[int]) -> None:
+    def _remember(self, output: TensorBatch, generation: Generation) -> Generation:
+        """Log and record the groups of a step. Return them with those that a subclass has revived."""
+        advantages = self._logs["advantages"]
+        groups = generation.groups
+        completions = groups.totals.numel()
+        if "advantages" in self._changes:
+            generation = generation.revive(output, advantages, self.accelerator.gather)
+        if not self._plan.packs:
+            self._log_groups(rows_computed=completions)
         if self._prompts is not None:
             self._prompts.check_ranks()
         step = self.state.global_step + 1
-        groups = generation.groups
-        self._alarm.observe(step, groups.kinds, groups.kinds_by_outcome, groups.totals.numel())
-        self._recorder.record(step, generation, self._logs["advantages"])
+        self._alarm.observe(step, groups.kinds, groups.kinds_by_outcome, completions)
+        self._recorder.record(step, generation, advantages)
+        return generation
 
     def _save_rng_state(self, output_dir: str) -> None:
         super()._save_rng_state(output_dir)
