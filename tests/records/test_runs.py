@@ -13,11 +13,11 @@ from helpers.reward_functions import half_dead
 from helpers.trl_logs import entry as log_entry
 from helpers.trl_logs import evaluation, saved
 from trl_grpo_rewards import FilteredGRPOTrainer, demo
+from trl_grpo_rewards.records.costs import describe_savings, sum_tokens
 from trl_grpo_rewards.records.runs import (
     LOG_FILE,
     RUN_FILE,
     LogWriter,
-    describe_savings,
     find_run,
     find_weights,
     list_differences,
@@ -25,7 +25,6 @@ from trl_grpo_rewards.records.runs import (
     list_log_files,
     read_log,
     read_run,
-    sum_tokens,
     write_run,
 )
 
