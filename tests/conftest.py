@@ -67,7 +67,8 @@ def chat_server():
 @pytest.fixture
 def server(chat_server):
     """The scripted judge of chat_server.py, of which nothing is known yet."""
-    from trl_grpo_rewards.judging import client, failures
+    from trl_grpo_rewards import failures
+    from trl_grpo_rewards.judging import client
 
     for known in (client.ACCEPTED, failures.FAILED_ONCE, failures.SHOWN_FAILURES):
         known.clear()

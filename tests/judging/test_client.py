@@ -12,8 +12,8 @@ import pytest
 
 from helpers.judging import build_settings, scored
 from helpers.local_http import build_reply, run_local_server
-from trl_grpo_rewards import column, judge, ranking
-from trl_grpo_rewards.judging import client, failures, settings
+from trl_grpo_rewards import column, failures, judge, ranking
+from trl_grpo_rewards.judging import client, settings
 from trl_grpo_rewards.judging.client import MAX_REPLY, OPEN_CLIENTS, VerdictCache, connect
 from trl_grpo_rewards.judging.graders import ScaleGrader
 from trl_grpo_rewards.judging.settings import check_server

@@ -17,8 +17,8 @@ from weakref import WeakKeyDictionary
 import openai
 
 from ..distributed import world_size
+from ..failures import Failure, FailureCounter
 from ..files import replace_file
-from .failures import Failure, FailureCounter
 from .settings import Settings
 from .verdicts import (
     Grading,

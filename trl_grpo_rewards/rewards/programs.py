@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeAlias
 
 from annotated_types import Ge
 
-from ..judging.failures import Failure, FailureCounter
+from ..failures import Failure, FailureCounter
 from ..options import PositiveFloat, PositiveInt, Share
 from ..programs.blocks import find_program
 from ..programs.cases import MODULES, ProgramVerdict, RowTests, list_importable, try_program

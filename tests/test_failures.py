@@ -2,8 +2,8 @@
 
 import pytest
 
-from trl_grpo_rewards.judging import failures
-from trl_grpo_rewards.judging.failures import CHECK_AFTER, DEFAULT_ADVICE, Failure, FailureCounter
+from trl_grpo_rewards import failures
+from trl_grpo_rewards.failures import CHECK_AFTER, DEFAULT_ADVICE, Failure, FailureCounter
 
 
 @pytest.fixture(autouse=True)
