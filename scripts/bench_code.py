@@ -23,9 +23,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from trl_grpo_rewards.programs.cases import MODULES, try_program
-from trl_grpo_rewards.programs.formats import read_tests
 from trl_grpo_rewards.sandbox.local import LocalSandbox
+from trl_grpo_rewards.sandbox.programs.cases import MODULES, try_program
+from trl_grpo_rewards.sandbox.programs.formats import read_tests
 from trl_grpo_rewards.sandbox.protocol import Limits
 
 

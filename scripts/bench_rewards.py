@@ -77,8 +77,8 @@ def make_symbolic(count: int) -> list[dict]:
 
 
 def read_pairs(file: Path) -> list[dict]:
+    from trl_grpo_rewards.answers.statements import find_boxed_answer
     from trl_grpo_rewards.texts import strip_reasoning
-    from trl_grpo_rewards.verify.statements import find_boxed_answer
 
     with gzip.open(file, "rt") as lines:
         rows = [json.loads(line) for line in lines]

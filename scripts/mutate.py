@@ -3,8 +3,7 @@
     python scripts/mutate.py --seed 0 --number 50 --json faults.json
     python scripts/mutate.py --mutants faults.json --checkout OTHER    # the same faults there
 
-A fault changes one line of a function. The quick tests of the file's folder run, and then tests/test_everywhere.py. Faults in
-mathematics/ also meet tests/verify/cases.txt.
+A fault changes one line of a function. The quick tests of the file's folder run, and then tests/test_everywhere.py.
 """
 
 import argparse
@@ -18,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from trl_grpo_rewards.programs.examination import list_faults
+from trl_grpo_rewards.sandbox.programs.examination import list_faults
 
 
 def list_mutants(root: Path, path: Path) -> list[dict]:
@@ -43,7 +42,6 @@ def try_mutant(root: Path, mutant: dict, limit: int) -> str:
         if re.search(rf"\b(test_)?{path.stem}\b", f"{one.stem} {one.read_text('utf-8')}")
     ]
     tests = f"tests/{folder.name}" if folder.is_dir() else " ".join(f"tests/{one.name}" for one in own)
-    tests += " tests/verify" * (folder.name == "mathematics")  # its cases test mathematics, too
     start = f"PYTHONDONTWRITEBYTECODE=1 PYTHONPATH={root} timeout -s KILL {limit} {sys.executable} -m pytest -xq -n0"
     status = subprocess.call(f"{start} -m 'not slow' {tests} tests/test_everywhere.py > output", cwd=root, shell=True)
     path.write_text("\n".join(lines), "utf-8")

@@ -4,22 +4,27 @@ import ast
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+import pytest
+
 import trl_grpo_rewards
 
 
 PACKAGE = Path(trl_grpo_rewards.__file__).parent
 TESTS = Path(__file__).parent
 LAYERS = [
-    {"mathematics"},
-    {"mathematics.kinds"},
-    {"mathematics.grammar"},  # the table of all kinds
+    {"answers.mathematics"},
+    {"answers.mathematics.kinds"},
+    {"answers.mathematics.grammar"},  # the table of all kinds
     {"algebra"},  # the modules at the top of the package
-    {"verify", "judging", "tools", "records", "constraints"},
+    {"answers", "judging", "tools", "records", "constraints"},
     {"sandbox", "diagnosis"},
-    {"programs"},
+    {"sandbox.programs"},
     {"rewards", "report", "checks", "training", "demo"},
     {"cli"},
 ]
+WINGS = {"answers": 6, "sandbox": 8}
+"""Folders that could be packages of their own, and how many names each may import from the rest."""
+
 LAYER_OF = {name: level for level, names in enumerate(LAYERS) for name in names}
 MODULES = {
     ".".join(file.relative_to(PACKAGE).with_suffix("").parts): file
@@ -59,6 +64,17 @@ def test_imports_go_down():
     ]
     assert not upward
     assert [*TopologicalSorter(graph).static_order()]  # raises CycleError
+
+
+@pytest.mark.parametrize("wing", WINGS)
+def test_a_wing_imports_few_names_from_the_rest(wing):
+    found = set()
+    for module, file in MODULES.items():
+        for node in ast.walk(ast.parse(file.read_text())) if module.startswith(f"{wing}.") else ():
+            if isinstance(node, ast.ImportFrom) and node.level > module.count("."):
+                source = ".".join([*module.split(".")[: -node.level], node.module or ""])
+                found |= {f"{source}.{alias.name}" for alias in node.names if not source.startswith(wing)}
+    assert 0 < len(found) <= WINGS[wing], sorted(found)
 
 
 def test_no_module_has_the_name_of_a_public_function():

@@ -31,7 +31,7 @@ def test_the_exported_members_are_the_public_names():
         _ = trl_grpo_rewards.nothing_alike
 
 
-FOLDERS = ["", ".rewards", ".tools", ".verify", ".judging", ".records", ".checks", ".report", ".demo"]
+FOLDERS = ["", ".rewards", ".tools", ".answers", ".judging", ".records", ".checks", ".report", ".demo"]
 IMPORTS = """
 import importlib, pkgutil, sys
 import trl_grpo_rewards as ours

@@ -16,7 +16,7 @@ from helpers.every_reward import samples
 from helpers.paths import TESTS
 from helpers.processes import find_workers, has_no_workers_within
 from trl_grpo_rewards import parse
-from trl_grpo_rewards.verify.second_opinion import SECONDS
+from trl_grpo_rewards.answers.second_opinion import SECONDS
 
 
 BARE = str(TESTS / "helpers" / "bare_platform")

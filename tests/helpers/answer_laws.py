@@ -11,18 +11,20 @@ from hypothesis import strategies as st
 
 from helpers.outside_data import read_outside_data
 from helpers.paths import TESTS
-from trl_grpo_rewards.mathematics.matching import AnswerRules
+from trl_grpo_rewards.answers.mathematics.matching import AnswerRules
+from trl_grpo_rewards.answers.solutions import read_gold
+from trl_grpo_rewards.answers.statements import find_boxed_answer
+from trl_grpo_rewards.answers.verification import settle
 from trl_grpo_rewards.texts import strip_reasoning
-from trl_grpo_rewards.verify.solutions import read_gold
-from trl_grpo_rewards.verify.statements import find_boxed_answer
-from trl_grpo_rewards.verify.verification import settle
 
 
 Pair = tuple[str, str]
 
 TEMPLATES = [
     (gold, answer, sign == "T")
-    for sign, gold, answer in re.findall(r"(?m)^([TF]) (.+) # (.+)$", (TESTS / "verify" / "templates.txt").read_text())
+    for sign, gold, answer in re.findall(
+        r"(?m)^([TF]) (.+) # (.+)$", (TESTS / "answers" / "templates.txt").read_text()
+    )
 ]
 """Pairs that are right (T) and wrong (F), most of them with a letter `x`."""
 

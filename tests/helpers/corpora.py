@@ -40,17 +40,18 @@ def select(entries: list[Entry], mark: str = "", without: str = "part") -> dict[
 
 
 HONEST = {
-    one.name: (one.program, one.tests, *(one.marks or [None])) for one in read_corpus("programs/honest_programs.txt")
+    one.name: (one.program, one.tests, *(one.marks or [None]))
+    for one in read_corpus("sandbox/programs/honest_programs.txt")
 }
 """Honest programs with tests of many styles, as datasets have them, and what `check` gets. Nearly all of them pass."""
 
-VERDICTS = read_corpus("programs/verdicts.txt")
+VERDICTS = read_corpus("sandbox/programs/verdicts.txt")
 """Programs with tests that are `paid` or `unpaid`. Where `python` is marked, Python itself says so, too; `bad` tests are at fault."""
 
-CHEATS = select(read_corpus("programs/cheats.txt"))
+CHEATS = select(read_corpus("sandbox/programs/cheats.txt"))
 """Programs that try to pass tests of `double` without solving them."""
 
-DIALOGUE = read_corpus("programs/pipe_cheats.txt")
+DIALOGUE = read_corpus("sandbox/programs/pipe_cheats.txt")
 """Programs that attack the dialogue with tests of `add`: forged ones take over the descriptors, and others return, raise or
 define what should pass a test. Entries that are marked as `tests` are tests. No program passes any of them."""
 

@@ -3,13 +3,13 @@ r"""Answers that are made to be slow or too long: hostile contents in every plac
 import itertools
 from collections.abc import Iterator
 
-from trl_grpo_rewards.mathematics.functions import COMPUTE, FUNCTIONS, OPERATORS, SPECIAL
-from trl_grpo_rewards.mathematics.grammar import INFIXES, PREFIXES
-from trl_grpo_rewards.mathematics.kinds import commands, notations, quantities, relations, sets
-from trl_grpo_rewards.mathematics.spellings import FONTS, SIGN_COMMANDS, SYNONYMS
-from trl_grpo_rewards.mathematics.tokens import BRACKETS, PLAIN_COMMANDS
-from trl_grpo_rewards.mathematics.units import UNIT_OF
-from trl_grpo_rewards.mathematics.words import NUMBERS, ROLES_OF, SCALES
+from trl_grpo_rewards.answers.mathematics.functions import COMPUTE, FUNCTIONS, OPERATORS, SPECIAL
+from trl_grpo_rewards.answers.mathematics.grammar import INFIXES, PREFIXES
+from trl_grpo_rewards.answers.mathematics.kinds import commands, notations, quantities, relations, sets
+from trl_grpo_rewards.answers.mathematics.spellings import FONTS, SIGN_COMMANDS, SYNONYMS
+from trl_grpo_rewards.answers.mathematics.tokens import BRACKETS, PLAIN_COMMANDS
+from trl_grpo_rewards.answers.mathematics.units import UNIT_OF
+from trl_grpo_rewards.answers.mathematics.words import NUMBERS, ROLES_OF, SCALES
 
 
 DIGITS = "142857" * 900

@@ -7,9 +7,9 @@ import tempfile
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from typing import Any
 
-from trl_grpo_rewards.programs.cases import MODULES, ProgramVerdict, RowTests, try_program
-from trl_grpo_rewards.programs.formats import read_tests
 from trl_grpo_rewards.sandbox.local import get_local_sandbox
+from trl_grpo_rewards.sandbox.programs.cases import MODULES, ProgramVerdict, RowTests, try_program
+from trl_grpo_rewards.sandbox.programs.formats import read_tests
 from trl_grpo_rewards.sandbox.protocol import Limits, RunResult
 
 

@@ -37,7 +37,7 @@ def test_a_list_scores_as_the_best_of_its_solutions(rewards, data):
 
 
 def test_a_value_of_any_type_pays_the_right_answer_alone():
-    lines = (TESTS / "verify" / "cells.txt").read_text().splitlines()[1:]
+    lines = (TESTS / "answers" / "cells.txt").read_text().splitlines()[1:]
     modules = {"decimal": decimal, "fractions": fractions, "numpy": numpy}
     right, cells, answers, prompts = zip(*(eval(line, modules) for line in lines), strict=True)
     completions = [rf"\boxed{{{one}}}" for one in answers]

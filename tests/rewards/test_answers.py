@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trl_grpo_rewards import answer, boxed, choice, exact
-from trl_grpo_rewards.verify import second_opinion
+from trl_grpo_rewards.answers import second_opinion
 
 
 def score(completion, solution, **options):

@@ -14,8 +14,8 @@ from helpers.corpora import ATTACKS, select
 from trl_grpo_rewards import code
 from trl_grpo_rewards.checks import assert_not_gameable
 from trl_grpo_rewards.checks.contract import check_readiness
-from trl_grpo_rewards.programs.cases import MODULES
 from trl_grpo_rewards.sandbox.local import get_local_sandbox
+from trl_grpo_rewards.sandbox.programs.cases import MODULES
 from trl_grpo_rewards.sandbox.protocol import RunResult, SandboxFailed
 
 

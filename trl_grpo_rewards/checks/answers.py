@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations, islice
 from typing import Any, NamedTuple, TypeAlias
 
+from ..answers.solutions import list_solutions, read_gold
 from ..errors import SOLUTION_COLUMNS
-from ..programs.formats import parse_column
-from ..programs.python_tests import UnreadableTests
+from ..sandbox.programs.formats import parse_column
+from ..sandbox.programs.python_tests import UnreadableTests
 from ..texts import completion_text, content_text, list_messages, prompt_text
 from ..traits import Form
-from ..verify.solutions import list_solutions, read_gold
 from .completions import NEXT, ROUNDING, WORKING
 
 

@@ -7,13 +7,13 @@ from decimal import Decimal
 from math import ceil
 from typing import Any, Literal, TypeAlias
 
+from ..answers.mathematics.evaluation import evaluate_exactly
+from ..answers.mathematics.grammar import read
+from ..answers.solutions import read_gold
 from ..expressions import Reward
 from ..function_rewards import find_functions
-from ..mathematics.evaluation import evaluate_exactly
-from ..mathematics.grammar import read
 from ..texts import prompt_text
 from ..traits import Form
-from ..verify.solutions import read_gold
 from .completions import (
     BOX,
     LARGE,

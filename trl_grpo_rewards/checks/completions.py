@@ -9,13 +9,13 @@ from itertools import chain, combinations
 from types import SimpleNamespace
 from typing import Any, TypeAlias
 
+from ..answers.solutions import list_solutions, read_gold, read_object, read_objects, write_canonically
 from ..errors import SOLUTION_COLUMNS
 from ..expressions import Reward, leave_out_witnesses, score_known_groups
 from ..function_rewards import FunctionReward, find_code, find_functions
 from ..scores import Score
 from ..texts import completion_text
 from ..traits import ContradictoryForms, Form
-from ..verify.solutions import list_solutions, read_gold, read_object, read_objects, write_canonically
 
 
 BOX = Form()  # the form of rewards that declare none: a box after a working

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..answers.solutions import MAX_WORDS
 from ..expressions import Reward, leave_out_witnesses
 from ..faults import shorten_repr
 from ..function_rewards import find_functions
 from ..registry import read_rewards
 from ..traits import Findings
-from ..verify.solutions import MAX_WORDS
 from .attack_completions import KINDS, RUN_ON
 from .completions import ROUNDING, SPELLED, Tokenize, find_outcomes, split_words
 from .trials import ANSWERS, Trials, average, make_trials, without_asking

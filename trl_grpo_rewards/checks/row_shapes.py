@@ -5,18 +5,18 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..answers.mathematics.grammar import read
+from ..answers.mathematics.kinds.texts import Text
+from ..answers.solutions import MAX_WORDS, list_solutions, read_gold, read_object
 from ..constraints.table import pair_arguments, parse_text
 from ..errors import SOLUTION_COLUMNS
 from ..expressions import Reward
 from ..function_rewards import find_functions
 from ..judging.rubrics import read_rubric
-from ..mathematics.grammar import read
-from ..mathematics.kinds.texts import Text
 from ..options import Column, FrozenDict
-from ..programs.formats import COMPANION_COLUMNS, parse_column, read_tests
-from ..programs.python_tests import UnreadableTests
+from ..sandbox.programs.formats import COMPANION_COLUMNS, parse_column, read_tests
+from ..sandbox.programs.python_tests import UnreadableTests
 from ..tools.calls import read_expected_calls
-from ..verify.solutions import MAX_WORDS, list_solutions, read_gold, read_object
 from .completions import list_read_columns
 
 

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ..answers.solutions import MAX_WORDS, list_solutions, read_gold
 from ..errors import SOLUTION_COLUMNS
 from ..expressions import Reward, leave_out_witnesses
 from ..faults import shorten_repr
 from ..function_rewards import FunctionReward, find_code, find_functions
 from ..traits import ContradictoryForms, Form
-from ..verify.solutions import MAX_WORDS, list_solutions, read_gold
 from .answers import (
     SPELLINGS,
     Names,

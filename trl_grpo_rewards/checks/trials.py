@@ -7,10 +7,10 @@ from typing import Any
 
 from pandas import DataFrame
 
+from ..answers.solutions import read_gold
 from ..expressions import Reward, add, leave_out_witnesses
 from ..function_rewards import FunctionReward, find_functions
 from ..scores import Score
-from ..verify.solutions import read_gold
 from .attack_completions import FORMLESS, attacks, collect_worthless
 from .completions import (
     NO_ANSWER,

@@ -4,9 +4,9 @@ import re
 from collections import Counter
 from typing import Any
 
+from ..answers.own_words import find_own_words
+from ..answers.statements import find_stated_answer
 from ..records.fields import identify_prompt
-from ..verify.own_words import find_own_words
-from ..verify.statements import find_stated_answer
 from .excerpts import join_parts, to_text
 from .trends import label_prompt, read_outcome_scores, shorten_labels
 

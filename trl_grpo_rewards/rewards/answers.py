@@ -5,17 +5,17 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from annotated_types import Ge
 
-from ..mathematics.matching import AnswerRules
-from ..mathematics.tokens import spell_symbols
+from ..answers.mathematics.matching import AnswerRules
+from ..answers.mathematics.tokens import spell_symbols
+from ..answers.own_words import find_own_words
+from ..answers.solutions import choose_best, list_solutions, read_gold, read_object, read_objects, read_solutions
+from ..answers.statements import OUTER_MARKS, find_boxed_answer, find_stated_answer, strip_outer_marks
+from ..answers.verification import Verification, find_letter, is_restated, verify_pairs
 from ..options import requires
 from ..registry import reward
 from ..scores import LogMetric, Score
 from ..texts import completion_text, prompt_text, strip_reasoning
 from ..traits import Form
-from ..verify.own_words import find_own_words
-from ..verify.solutions import choose_best, list_solutions, read_gold, read_object, read_objects, read_solutions
-from ..verify.statements import OUTER_MARKS, find_boxed_answer, find_stated_answer, strip_outer_marks
-from ..verify.verification import Verification, find_letter, is_restated, verify_pairs
 from ..visible import see
 
 

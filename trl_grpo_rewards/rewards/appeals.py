@@ -4,16 +4,16 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ..answers.mathematics.grammar import read
+from ..answers.solutions import is_numeric, list_solutions, read_gold, strip_label
+from ..answers.statements import BOX_COMMAND, find_stated_answer, read_box
 from ..batch import Batch
 from ..expressions import Reward
 from ..function_rewards import find_functions
-from ..mathematics.grammar import read
 from ..options import Share
 from ..registry import combinator
 from ..scores import Score
 from ..texts import completion_text, strip_reasoning
-from ..verify.solutions import is_numeric, list_solutions, read_gold, strip_label
-from ..verify.statements import BOX_COMMAND, find_stated_answer, read_box
 
 
 __all__ = ["appeal"]

@@ -7,13 +7,13 @@ from typing import Any
 
 import regex as regexes
 
+from ..answers.arithmetic import compute_true_share
 from ..batch import Batch
 from ..options import PositiveFloat, PositiveInt, requires
 from ..registry import combinator, reward
 from ..scores import Score
 from ..texts import completion_text, strip_reasoning
 from ..traits import Form
-from ..verify.arithmetic import compute_true_share
 from ..visible import see
 
 

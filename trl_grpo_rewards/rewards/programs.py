@@ -14,13 +14,13 @@ from annotated_types import Ge
 
 from ..failures import Failure, FailureCounter
 from ..options import PositiveFloat, PositiveInt, Share
-from ..programs.blocks import find_program
-from ..programs.cases import MODULES, ProgramVerdict, RowTests, list_importable, try_program
-from ..programs.examination import CHEATS, examine_programs, find_reference, has_passed
-from ..programs.formats import read_row_tests
-from ..programs.python_tests import UnreadableTests
 from ..registry import reward
 from ..sandbox.local import LocalSandbox, get_local_sandbox
+from ..sandbox.programs.blocks import find_program
+from ..sandbox.programs.cases import MODULES, ProgramVerdict, RowTests, list_importable, try_program
+from ..sandbox.programs.examination import CHEATS, examine_programs, find_reference, has_passed
+from ..sandbox.programs.formats import read_row_tests
+from ..sandbox.programs.python_tests import UnreadableTests
 from ..sandbox.protocol import Limits, RunResult, Sandbox, SandboxFailed, Status
 from ..scores import Score
 from ..texts import completion_text

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
+from ..answers.solutions import choose_best, list_solutions
 from ..options import PositiveInt
 from ..registry import reward
 from ..texts import strip_reasoning
-from ..verify.solutions import choose_best, list_solutions
 from .lengths import TextUnit, split_units
 
 
