@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from helpers.values import is_equal
-from trl_grpo_rewards import mathematics
+from trl_grpo_rewards.answers import mathematics
 
 
 UNIT = ("units.txt", "kelvin+ K", "furlong fur | furlong furlongs |")
