@@ -10,26 +10,26 @@ from collections.abc import Callable
 
 import numpy as np
 from datasets import Dataset
+from pandas import DataFrame
 
 from trl_grpo_rewards.checks import as_text
 from trl_grpo_rewards.checks.attack_completions import attacks
 from trl_grpo_rewards.checks.completions import (
     BOX,
     ROUNDING,
-    WORKING,
-    count_words,
     list_known_solutions,
-    score_totals,
+    score_groups,
+    split_words,
     write_pairs,
 )
 from trl_grpo_rewards.checks.search import find_form
-from trl_grpo_rewards.checks.trials import average, take_rows, without_asking
+from trl_grpo_rewards.checks.trials import take_rows
 from trl_grpo_rewards.cli.console import exit_on
 from trl_grpo_rewards.cli.job import prepare_job, read_job
 from trl_grpo_rewards.errors import describe_reward_error
 from trl_grpo_rewards.expressions import Reward, leave_out_witnesses
-from trl_grpo_rewards.function_rewards import FunctionReward, find_functions
-from trl_grpo_rewards.traits import Findings
+from trl_grpo_rewards.function_rewards import FunctionReward, find_functions, without_asking
+from trl_grpo_rewards.traits import WORKING, Findings, count_words
 
 
 JUDGES = "the judges, which were asked"
@@ -82,9 +82,15 @@ def check_judges(rewards: Reward, dataset: Dataset, say: Callable[[str], None] =
     return found
 
 
+def measure_means(judge: FunctionReward, rows: list, groups: list[list[str]]) -> np.ndarray:
+    """Return the mean score of each completion of a group."""
+    scores = iter([scores[-1] for scores in score_groups(judge, rows, groups, split_words)[0]])
+    return DataFrame([[next(scores) for _ in group] for group in groups], dtype=float).mean().to_numpy()
+
+
 def add_means(found: Findings, judge: FunctionReward, rows: list, groups: list[list[str]]) -> None:
     """Add the mean score of each kind of completions, and a warning for each one that moves the judge."""
-    means = average(score_totals(judge, rows, groups))
+    means = measure_means(judge, rows, groups)
     right, longer, wrong, *others = means
     found.lines += [f"{mean:8.3f} {judge.name}: {what}" for what, mean in zip(MEANS, means, strict=True)]
     gain = right - wrong
@@ -96,7 +102,7 @@ def add_means(found: Findings, judge: FunctionReward, rows: list, groups: list[l
     moved = [what for what, mean in zip(MEANS[3:], others, strict=True) if mean - wrong >= MOVED * gain - ROUNDING]
     moved += ["length"] if abs(longer - right) >= MOVED * gain - ROUNDING else []
     if judge.is_grouped:
-        again = average(score_totals(judge, rows, [one[::-1] for one in groups]))
+        again = measure_means(judge, rows, [one[::-1] for one in groups])
         change = np.abs(means - again[::-1]).max()
         moved += ["order"] if change >= MOVED * gain - ROUNDING else []
     for what in moved:

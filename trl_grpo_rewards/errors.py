@@ -17,6 +17,10 @@ from .batch import HOOKS, ROW_COLUMNS
 
 # Usual names of the column with the right answer, to suggest one if a dataset has no `solution`.
 SOLUTION_COLUMNS = ("solution", "answer", "final_answer", "ground_truth", "gold", "target", "label")
+ANSWER_WORDS = {
+    *SOLUTION_COLUMNS,
+    *"answers golden gt truth reference expected correct".split(),
+}  # in names of columns
 CORRECT = "Correct the reward, or let it return None for what it cannot judge."
 
 TEXT_METHODS = [name for name in dir(str) if name not in dir(list)]  # what only a text has
@@ -98,7 +102,15 @@ def describe_missing_key(error: Exception, arguments: Mapping[str, Any]) -> str 
     if rest is None or not isinstance(missing, str) or missing in rest:
         return None
     columns = sorted(rest.keys() - {"prompts", *ROW_COLUMNS, *HOOKS})
-    return f"There is no column {missing!r}; the function gets {', '.join(map(repr, columns)) or 'no columns'}."
+    found = " and ".join(map(repr, columns)) or "no other columns"
+    return (
+        f"The function looks for the column {missing!r}, but the dataset has {found}. Change the name in one of them."
+    )
+
+
+def names_answer(column: str) -> bool:
+    """Whether the name of a column says that it contains right answers."""
+    return not ANSWER_WORDS.isdisjoint([column, *column.lower().split("_")])
 
 
 def name_callable(function: Callable[..., Any]) -> str:

@@ -5,6 +5,7 @@ which knows its own options, says how to correct it there. A doubt is a sentence
 """
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -22,6 +23,12 @@ PROMPT_COLUMNS = ("prompt", "question", "problem", "instruction", "messages", "c
 ROLES = ("system", "developer", "user", "assistant", "tool")  # those that chat templates know
 FOREIGN_FORMATS = ("numpy", "pandas", "polars", "arrow")  # formats of a dataset whose rows TRL cannot read
 LARGEST_CELL = 1_000_000  # largest number of characters of a prompt or a solution, which is about that of a long book
+CHECKED_PROMPTS = 100  # largest number of prompts that are looked at
+SHOWN_SHARE = 0.9  # share of prompts that contain their solution from which on it is a warning
+SHOWN_END_SHARE = 0.1  # the same for prompts that end with it, as a few do by chance, such as "What is 0 + 7"
+AFTER = r"(?![\w]|\.\d)"  # what follows a word or a number in a text
+END = r"[\s.)\]}*$\"']*\Z"  # what follows it at the end of a text, but not a question, which does not tell its answer
+DECIMAL_COMMA = re.compile(r"[+-]?(?:\d{1,3}(?:\.\d{3})+,\d+|\d+,(?!\d{3}$)\d+)")
 PLACE = "0123456789"  # the content of a message with which a chat template is tried
 REMOVE = "Remove such rows: dataset.filter(...), or name the column that contains the prompts."
 
@@ -80,6 +87,12 @@ def iterate_column(dataset: Any, column: str) -> Iterator[Any]:
     part = dataset.select_columns(column)
     for start in range(0, len(part), 1000):
         yield from part[start : start + 1000][column]
+
+
+def list_class_names(dataset: Any) -> list[dict[int, str]]:
+    """Return the names of the classes in each column of the type `ClassLabel`."""
+    labels = [feature for feature in dataset.features.values() if type(feature).__name__ == "ClassLabel"]
+    return [dict(enumerate(feature.names)) for feature in labels]
 
 
 def shorten_repr(value: Any) -> str:
@@ -322,6 +335,37 @@ def find_repeated_rows(dataset: Any, column: str) -> Iterator[str]:
         yield (
             f"Each prompt should occur once, but {repeated:,} of {len(dataset):,} rows repeat the prompt and the {column} of "
             f"an earlier row. If they are not repeated on purpose, remove them."
+        )
+
+
+def find_leaks(prompts: Sequence[str], values: Sequence[str | None], column: str) -> Iterator[str]:
+    """Yield a warning if nearly all prompts contain their own solutions, but few contain others, or if some end with them."""
+    known = [(text, value) for text, value in zip(prompts, values, strict=True) if value]
+    first = known[:CHECKED_PROMPTS]
+    shown = [text for text, value in first if has_word(text, value)]
+    following = [*first[1:], *first[:1]]
+    others = [text for (text, _), (_, value) in zip(first, following, strict=True) if has_word(text, value)]
+    ends = [text for text, value in known if has_word(text, value.strip(), END)]
+    remedy = "A model can copy it. If the prompts should not show it, remove it from them."
+    if len(first) > 1 and len(shown) >= SHOWN_SHARE * len(first) and len(others) <= len(first) / 2:
+        yield f"Nearly every prompt contains its {column}, such as {shorten_repr(shown[0])}. {remedy}"
+    elif len(ends) > max(1, SHOWN_END_SHARE * len(prompts)):
+        yield f"{len(ends):,} of {len(prompts):,} prompts end with their {column}, such as {shorten_repr(ends[0])}. {remedy}"
+
+
+def has_word(text: str, word: str, end: str = AFTER) -> bool:
+    """Whether a text contains a word, not as a part of another word or number."""
+    is_in = bool(word) and word in text  # it is quick to ask, and most texts contain no solution
+    return is_in and re.search(rf"(?<![\w.,-]){re.escape(word)}{end}", text) is not None
+
+
+def find_decimal_commas(values: Sequence[Any], column: str, threshold: float) -> Iterator[str]:
+    """Yield a doubt if more than a share of the values look like numbers with a decimal comma."""
+    commas = [value for value in values if isinstance(value, str) and DECIMAL_COMMA.fullmatch(value.strip())]
+    if len(commas) > threshold * len(values):
+        yield (
+            f"{len(commas):,} of {len(values):,} values of '{column}' look like numbers with a decimal comma, such as "
+            f"{commas[0]!r}, but a comma separates thousands or the items of a list. If they are numbers, write a point."
         )
 
 

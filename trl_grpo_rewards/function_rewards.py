@@ -3,14 +3,15 @@
 import asyncio
 import functools
 import inspect
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Literal
 
 from .batch import FUNCTION_KINDS, TRAINER_DATA, Batch, FunctionKind, cut_column, scatter
-from .errors import MissingColumn, name_callable, named_in_errors
-from .expressions import Reward, Sum
+from .errors import SOLUTION_COLUMNS, MissingColumn, name_callable, named_in_errors
+from .expressions import Reward, Sum, add, leave_out_witnesses
 from .loops import call_in_caller
 from .options import (
     Column,
@@ -26,7 +27,7 @@ from .options import (
     strip_annotation,
 )
 from .scores import Score, read_scores
-from .traits import Form, ReadColumn, check_trait
+from .traits import ContradictoryForms, Form, ReadColumn, check_trait
 
 
 FunctionKindName = Literal[
@@ -187,6 +188,28 @@ def find_code(function: Callable[..., Any]) -> Callable[..., Any]:
     return function if inspect.isroutine(function) else type(function).__call__
 
 
+def list_constants(reward: "FunctionReward") -> Iterator[Any]:
+    """Yield the constants and the variables of its module that a reward's function and the functions which it calls there use."""
+    function = inspect.unwrap(find_code(reward.factory.function))
+    variables = getattr(function, "__globals__", {})
+    codes = [function.__code__] if hasattr(function, "__code__") else []
+    for code in codes:
+        used = [*(variables[name] for name in code.co_names if name in variables), *code.co_consts]
+        yield from used
+        called = [value.__code__ for value in used if inspect.isfunction(value) and value.__globals__ is variables]
+        codes += [one for one in (*filter(inspect.iscode, used), *called) if one not in codes]
+
+
+def list_names(function: "FunctionReward") -> Iterator[dict[int, str]]:
+    """Yield the names of classes in the constants and module variables that a function uses."""
+    for value in list_constants(function):
+        if isinstance(value, list | tuple | Mapping):
+            pairs = value.items() if isinstance(value, Mapping) else enumerate(value)
+            named = [sorted(pair, key=lambda part: isinstance(part, str)) for pair in pairs]
+            if len(named) > 1 and {(type(number), type(name)) for number, name in named} == {(int, str)}:
+                yield dict(named)
+
+
 def is_coroutine(function: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(find_code(function))
 
@@ -238,6 +261,23 @@ class FunctionReward(Reward):
     def column_of(self) -> dict[str, str]:
         """The dataset column that each data parameter reads. One called `name` is left out: the option has this keyword."""
         return {name: self.named_columns.get(name, name) for name in self.factory.column_parameters}
+
+    def find_columns(self, names: Iterable[str] = ()) -> set[str]:
+        """Return the columns that the function needs, and those for solutions, or of these names, that it takes if they exist."""
+        taken = {name for name in self.column_of.values() if name in SOLUTION_COLUMNS}
+        return {*self.own_columns} | taken | self.find_mentioned(names)
+
+    def find_mentioned(self, names: Iterable[str]) -> set[str]:
+        """Return the columns among these names that a function which takes all of them has as texts in its code."""
+        if not self.factory.takes_kwargs:
+            return set()
+        texts = {value for value in list_constants(self) if isinstance(value, str)}
+        return {*names} & texts - {"prompt", "completion"}
+
+    @property
+    def is_formless(self) -> bool:
+        """Whether the function says nothing about the form of its answer."""
+        return self.factory.kind != "combinator" and self.factory.traits.keys().isdisjoint(("form", "solves"))
 
     @property
     def readers(self) -> dict[str, ReadColumn]:
@@ -384,3 +424,50 @@ def find_functions(
         inner = [term for weight, term in reward.terms if weight >= 0]
     for child in inner:
         yield from find_functions(child, paid_only=paid_only, row=row)
+
+
+def find_outcomes(rewards: Reward) -> list[FunctionReward]:
+    """Return the functions that say which completions are right. Those of weight 0 do so only if there are no others."""
+    trained = [function for function in find_functions(leave_out_witnesses(rewards)) if function.is_outcome]
+    return trained or [function for function in find_functions(rewards) if function.is_outcome]
+
+
+def find_answer_column(rewards: Reward, names: Iterable[str] = ()) -> str:
+    """Return the column with the right answers, which outcomes or else own functions read: `solution` or another usual one."""
+    functions = find_outcomes(rewards)
+    columns = {column for one in functions for column in one.readers or one.columns.union(one.find_mentioned(names))}
+    if not functions:
+        own = (one for one in find_functions(leave_out_witnesses(rewards)) if one.factory.is_foreign)
+        columns = {column for one in own for column in one.find_columns(names)}
+    usual = [name for name in SOLUTION_COLUMNS if name in columns]
+    return columns.pop() if len(columns) == 1 else [*usual, "solution"][0]
+
+
+def merge_declared_forms(rewards: Reward, row: Mapping[str, Any]) -> Form:
+    """Return the form that earns all rewards of a row in full, or raise [`ContradictoryForms`]."""
+    functions = [*find_functions(rewards, paid_only=True, row=row)]
+    for first, second in itertools.combinations(functions, 2):
+        try:
+            first.form.merge(second.form)
+        except ContradictoryForms as error:
+            raise ContradictoryForms(
+                f"No completion can earn both '{first.name}' and '{second.name}': {error}. Change or remove one of them."
+            ) from None
+    return functools.reduce(Form.merge, [function.form for function in functions], Form())
+
+
+def has_own_code(reward: Reward) -> bool:
+    """Whether any function of an expression is not of this package."""
+    return any(function.factory.is_foreign for function in find_functions(reward))
+
+
+def without_asking(rewards: Reward) -> Reward | None:
+    """Return the terms that ask no server and no person, or None if all of them ask."""
+    kept = tuple((weight, unasked) for weight, reward in rewards.terms if not (unasked := stop_asking(reward)).asks)
+    return add(kept) if kept else None
+
+
+def stop_asking(reward: Reward) -> Reward:
+    """Return the reward that decides first in one that asks only about what it leaves open, or else the reward itself."""
+    option = reward.factory.traits.get("unasked") if isinstance(reward, FunctionReward) else None
+    return stop_asking(reward.options[option]) if isinstance(reward, FunctionReward) and option else reward

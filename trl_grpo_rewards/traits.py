@@ -8,6 +8,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict, get_args, get
 from .options import format_annotation, has_type
 
 
+# Of example completions.
+WORKING = "First the question is read again, and then every step is worked out and looked over. "
+LARGE = 64_000  # number of characters of a long text
+
 ReadingKind: TypeAlias = Literal["whole", "any of several", "several", "in part", "not at all"]
 """How much of a value was read."""
 
@@ -163,6 +167,32 @@ class Form:
             return text + final
         between = "".join(f"<{name}>{working}</{name}>\n" for name in others[:-1])
         return f"{text}{between}<{others[-1]}>{final}</{others[-1]}>"
+
+    def write(self, working: str, final: str, count: Callable[[str], int]) -> str:
+        """Return a completion of this form. If the form has a length, the working is extended to reach it."""
+        if any(word.casefold() in working.casefold() for word in self.without):
+            working = ""
+        if self.bare and not (self.tags or self.words or self.length):
+            return final.replace(WORKING, working)
+        working = " ".join([working.strip(), *self.words]).strip() or "."
+        target, unit = self.length or (0, "tokens")
+        size = {"tokens": count, "words": count_words, "chars": len}[unit]
+        return self.stretch(working, final, target, size) if target else self.wrap(working, final)
+
+    def stretch(self, working: str, final: str, target: int, size: Callable[[str], int]) -> str:
+        """Return a completion whose working is cut or extended to the length of the form."""
+        text = self.wrap(working, final)
+        if size(text) > target:
+            working = "."
+            text = self.wrap(working, final)
+        while size(text) < target and len(working) < LARGE:
+            working += " so" * max(1, (target - size(text)) // 6)
+            text = self.wrap(working, final)
+        return text
+
+
+def count_words(text: str) -> int:
+    return len(text.split())
 
 
 class Traits(TypedDict, total=False):

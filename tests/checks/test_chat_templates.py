@@ -9,8 +9,8 @@ from transformers import AutoConfig, AutoTokenizer
 from helpers.checks import find_faults, make_problems, open_think
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, gate, reward, tags
 from trl_grpo_rewards.checks import Form, check
-from trl_grpo_rewards.checks.contract import check_template
 from trl_grpo_rewards.faults import find_unused_template
+from trl_grpo_rewards.model_inputs import check_template
 
 
 def test_a_tag_that_the_template_opens_is_not_the_models():

@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from datasets import Dataset
+from datasets import ClassLabel, Dataset
 
 from helpers.checks import find_faults
 from trl_grpo_rewards.checks import Findings, as_text, check, verdict
@@ -137,6 +137,39 @@ UNDERSTOOD = {
         make_rows("Write <grid></grid>.", puzzle=lambda n: f"{n % 10}..", solved=lambda n: f"{n % 10}{n % 7}{n % 3}"[:3].zfill(3)),
     ),
 }  # fmt: skip
+
+
+def is_topic(completions, topic, **kwargs):
+    texts = [last("<topic>(.*?)</topic>", one) for one in completions]
+    return [float(text == read_topics()[right]) for text, right in zip(texts, topic, strict=True)]
+
+
+def read_topics():
+    return ("sport,law,art" + "").split(",")
+
+
+def test_the_names_of_a_column_of_classes_are_answers():
+    data = make_rows("Write <topic></topic>.", topic=lambda n: n % 3)
+    assert any("cannot tell" in text for one in check(is_topic, data) for text in one.warnings)
+    found = check(is_topic, data.cast_column("topic", ClassLabel(names=["sport", "law", "art"])))
+    assert not [text for one in found for text in one.faults + one.warnings], as_text(found)
+
+
+def find_right(**kwargs):
+    return kwargs["code_word"]
+
+
+def is_code_word(completions, **kwargs):
+    return [
+        float(last("<answer>(.*?)</answer>", one) == right)
+        for one, right in zip(completions, find_right(**kwargs), strict=True)
+    ]
+
+
+def test_a_column_that_a_function_reads_for_another_one_is_found():
+    columns = {"code_word": "q{}w".format, "answer": lambda n: f"{n} and more"}
+    found = check(is_code_word, make_rows(IN_TAGS, **columns))
+    assert found[-1].data["dry_run"][-1]["right"] == 1.0 > found[-1].data["dry_run"][-1]["wrong"]
 
 
 @pytest.mark.parametrize("name", UNDERSTOOD)
@@ -307,7 +340,7 @@ def endless(completions, answer, **kwargs):
 
 
 def test_a_call_that_takes_too_long_is_named_and_the_rest_goes_on(monkeypatch):
-    monkeypatch.setattr("trl_grpo_rewards.checks.trials.LATE_SECONDS", 0.2)
+    monkeypatch.setattr("trl_grpo_rewards.checks.limits.LATE_SECONDS", 0.2)
     found = check(endless, ANSWERS)
     (warning,) = [text for one in found for text in one.warnings if "takes more than" in text]
     assert re.match(
@@ -347,7 +380,11 @@ def expects_an_object(completions, answer, **kwargs):
 @pytest.mark.parametrize(
     "function, said, not_said",
     [
-        (reads_another, "There is no column 'solution'; the function gets 'answer'.", "let it return None"),
+        (
+            reads_another,
+            "The function looks for the column 'solution', but the dataset has 'answer'.",
+            "let it return None",
+        ),
         (expects_an_object, "Correct the reward, or let it return None", "completion[0]"),
     ],
 )

@@ -3,17 +3,19 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from .. import model_inputs
 from ..errors import describe_reward_error
-from ..expressions import Reward
-from ..faults import describe_no_dataset, show_rows
+from ..expressions import Reward, leave_out_witnesses
+from ..faults import describe_no_dataset, list_class_names, show_rows
+from ..function_rewards import has_own_code, stop_asking, without_asking
 from ..registry import read_rewards
 from ..traits import ContradictoryForms, Findings
 from . import contract
 from .completions import SPELLED, Rows, Tokenize, split_words
-from .dry_run import DRY_RUN, check_dry_run, check_stability, list_own_terms
+from .dry_run import DRY_RUN, check_dry_run, check_stability
 from .gameability import ATTACKS, NOT_RUN, check_attacks
 from .search import find_form
-from .trials import make_trials, stop_asking, take_rows, without_asking
+from .trials import make_trials, take_rows
 
 
 if TYPE_CHECKING:
@@ -69,56 +71,63 @@ def check(
     found = [contract.check_contract(rewards, dataset, config, tokenizer)]
     if found[0].faults:
         return found + skip("rewards, dataset and configuration do not fit together")
-    readiness, readings = contract.check_readiness(rewards), contract.check_readings(rewards, dataset, threshold)
-    found += [readiness] * bool(readiness.faults or readiness.lines) + readings
-    found += [] if readiness.faults else contract.check_examinations(rewards, dataset)
+    readiness = contract.check_readiness(rewards)
+    readings = contract.check_readings(rewards, dataset, threshold)
+    found += [readiness, *readings] if readiness.faults or readiness.lines else readings
+    if not readiness.faults:
+        found += contract.check_examinations(rewards, dataset)
     if tokenizer is not None:
         options = getattr(config, "chat_template_kwargs", None)
-        found.append(contract.check_template(rewards, dataset, tokenizer, options))
+        found.append(model_inputs.check_template(rewards, dataset, tokenizer, options))
         if model_config is not None:
-            found.append(contract.check_model_inputs(dataset, tokenizer, model_config, config))
+            found.append(model_inputs.check_model_inputs(dataset, tokenizer, model_config, config))
     rows = take_rows(dataset)
-    if any(one.faults for one in readings) and not (rows := contract.leave_out_unreadable(rewards, rows)):
-        return found + skip("no solution can be read")
-    for reason in (one.hopeless for one in found if one.hopeless):
-        return found + skip(reason)
-    return found + try_rewards(rewards, rows, tokenizer, config, found[0])
+    if any(findings.faults for findings in readings):
+        rows = contract.leave_out_unreadable(rewards, rows)
+    reasons = [findings.hopeless for findings in found if findings.hopeless] if rows else ["no solution can be read"]
+    return found + (
+        skip(reasons[0])
+        if reasons
+        else try_rewards(rewards, rows, tokenizer, config, found[0], list_class_names(dataset))
+    )
 
 
 def try_rewards(
-    rewards: Reward, rows: Rows, tokenizer: Any, config: "GRPOConfig | None", contract_findings: Findings
+    rewards: Reward,
+    rows: Rows,
+    tokenizer: Any,
+    config: "GRPOConfig | None",
+    contract_findings: Findings,
+    names: list[dict[int, str]],
 ) -> list[Findings]:
     """Score example completions with the rewards. Rewards that ask a server or a person are left out."""
     offline = without_asking(rewards)
-    skipped = [reward.name for reward in rewards.rewards if stop_asking(reward).asks]
-    found = Findings(f"rewards that were not tried{', because they ask' * bool(skipped)}")
-    found.lines += [f"{', '.join(skipped)}: checks never ask a server or a person"] if skipped else []
+    skipped = ", ".join(reward.name for reward in rewards.rewards if stop_asking(reward).asks)
+    left_out = Findings("rewards that were not tried, because they ask")
+    left_out.lines.append(f"{skipped}: checks never ask a server or a person")
+    begin = [left_out] if skipped else []
     if offline is None:
-        return [
-            found,
-            *skip(f"{', '.join(skipped)} may ask a server or a person. If not, declare it with @reward(asks=False)."),
-        ]
+        return begin + skip(f"{skipped} may ask a server or a person. If not, declare it with @reward(asks=False).")
     tokens: Tokenize = split_words if tokenizer is None else lambda text: tokenizer(text)["input_ids"]
     try:
-        answers = find_form(offline, rows, tokens)
-        solved = contract.UNREAD.format(
-            answers.column
-        )  # a reward of tests, for example, is paid for what another column has
-        if SPELLED in answers.rows[0]:
-            contract_findings.warnings[:] = [one for one in contract_findings.warnings if not one.startswith(solved)]
-        again = [check_stability(offline, answers, tokens, config)] if list_own_terms(offline) else []
+        answers = find_form(offline, rows, tokens, names)
+        again = (
+            [check_stability(offline, answers, tokens, config)] if has_own_code(leave_out_witnesses(offline)) else []
+        )
         trials = make_trials(offline, rows, tokens, found=answers)
     except ContradictoryForms as error:
-        found.warnings.append(f"No attack was tried. {error}")
-        return [found, *skip("no completion can earn all rewards.")]
+        contradiction = Findings("rewards that were not tried", warnings=[f"No attack was tried. {error}"])
+        return [*begin, contradiction, *skip("no completion can earn all rewards.")]
     except Exception as error:  # a reward raises errors of any type
-        if (fault := describe_reward_error(error)) is None:
+        fault = describe_reward_error(error)
+        if fault is None:
             raise
-        tried = [Findings(ATTACKS, faults=[fault]), *skip("a reward raised an error")[1:]]
-    else:
-        dry_run = check_dry_run(trials, config, tokens, "tokens" if tokenizer else "words")
-        tried = [*again, check_attacks(trials), dry_run]
-    return [found] * bool(skipped) + tried
+        return [*begin, Findings(ATTACKS, faults=[fault]), *skip("a reward raised an error")[1:]]
+    if SPELLED in answers.rows[0]:  # a reward of tests, for example, is paid for what another column has
+        solved = contract.UNREAD.format(answers.column)
+        contract_findings.warnings[:] = [text for text in contract_findings.warnings if not text.startswith(solved)]
+    dry_run = check_dry_run(trials, config, tokens, "tokens" if tokenizer else "words")
+    return [*begin, *again, check_attacks(trials), dry_run]
 
 
 def skip(reason: str) -> list[Findings]:

@@ -1,50 +1,70 @@
 """A limit of time for calls with long texts, which make some regular expressions run for hours."""
 
 import contextlib
+import multiprocessing
 import os
 import resource
-import signal
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from math import ceil
 
+from ..expressions import Reward
+from ..function_rewards import has_own_code
+from .completions import Rows, Tokenize, score_groups
 
-WAIT = 0.002  # seconds between two looks at a process
+
+SHORT = 4_000  # number of characters of a text up to which its time is not limited
+LATE_SECONDS = 5.0  # time that a long text may take more than a short one
 PATIENCE = 4  # how much longer a call may take by the clock, on a busy machine, than of a processor
 
 
-def is_late(short: Callable[[], object], long: Callable[[], object], seconds: float) -> bool:
-    """
-    Whether a long call needs so many seconds of a processor more than a short one.
+def is_late(short: Callable[[], object], long: Callable[[], object]) -> bool:
+    """Whether the second call takes more seconds of a processor than the first one, by at least [`LATE_SECONDS`].
 
     A copy of this process makes both, and is ended then. What they return is lost.
     """
-    if not hasattr(os, "fork"):
+    if "fork" not in multiprocessing.get_all_start_methods():
         return False
+    copy = multiprocessing.get_context("fork").Process(target=call_both, args=(short, long))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the copy has one thread, which is all that it needs
-        child = os.fork()
-    if not child:
-        with contextlib.suppress(BaseException):
-            for stream in (1, 2):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
-            before = time.process_time()
-            short()
-            limit = ceil(2 * time.process_time() - before + seconds)  # of all that the copy has used
-            resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
-            long()
-        os._exit(0)
-    end = time.monotonic() + PATIENCE * seconds
-    try:
-        while time.monotonic() < end:
-            ended, status = os.waitpid(child, os.WNOHANG)
-            if ended:
-                child = 0
-                return os.WIFSIGNALED(status)
-            time.sleep(WAIT)
-    finally:
-        if child:
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-    return True
+        copy.start()
+    copy.join(PATIENCE * LATE_SECONDS)
+    code = copy.exitcode  # negative if a signal ended it
+    copy.kill()
+    copy.join()
+    return code is None or code < 0
+
+
+def call_both(short: Callable[[], object], long: Callable[[], object]) -> None:
+    """Make two calls in silence. The system ends this process if the second one takes too long."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    with contextlib.suppress(BaseException):
+        before = time.process_time()
+        short()
+        limit = ceil(2 * time.process_time() - before + LATE_SECONDS)  # of all that the copy has used
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
+        long()
+    os._exit(0)  # else Python would wait for threads that the copy does not have
+
+
+def find_late(
+    rewards: Reward, first: Rows, right: str, attacks: Mapping[str, str], tokens: Tokenize
+) -> dict[str, str]:
+    """Return a warning for each long attack on the first row that a function of the user's own needs too long for."""
+    said: dict[str, str] = {}
+    long = {name: text for name, text in attacks.items() if len(text) > SHORT}
+    timed = [term for term in rewards.rewards if not (term.is_async or term.asks or term.is_grouped)]
+    for term in filter(has_own_code, timed):
+        short = partial(score_groups, term, first, [[right]], tokens)
+        for name in long.keys() - said:
+            if is_late(short, partial(score_groups, term, first, [[long[name]]], tokens)):
+                said[name] = (
+                    f"{term} takes more than {LATE_SECONDS:g} s on the attack '{name}' ({len(long[name]):,} characters), and a "
+                    f"model can write such a text. Read only the end of a completion, or make its regular expression simpler."
+                )
+    return said

@@ -13,11 +13,10 @@ from ..errors import SOLUTION_COLUMNS
 from ..expressions import Reward
 from ..function_rewards import find_functions
 from ..judging.rubrics import read_rubric
-from ..options import Column, FrozenDict
+from ..options import FrozenDict
 from ..sandbox.programs.formats import COMPANION_COLUMNS, parse_column, read_tests
 from ..sandbox.programs.python_tests import UnreadableTests
 from ..tools.calls import read_expected_calls
-from .completions import list_read_columns
 
 
 READ_ROWS = 50  # largest number of rows whose values are read
@@ -109,13 +108,12 @@ def find_roles(rewards: Reward, names: Collection[str]) -> dict[str, str]:
     """Return unusual columns that rewards read, and the usual name of the parameter. What a user's function reads is a solution."""
     usual = {column for shape in SHAPES for column in shape.columns}
     roles: dict[str, str] = {}
-    for one in find_functions(rewards):
-        for name, value in {**one.column_of, **one.options}.items():
-            column = value.name if isinstance(value, Column) else value
-            if name in usual and column in one.own_columns:
-                roles[column] = name
-        if one.factory.is_foreign:
-            roles = dict.fromkeys(list_read_columns(one, names), "solution") | roles
+    for function in find_functions(rewards):
+        if function.factory.is_foreign:
+            roles = dict.fromkeys(function.find_columns(names), "solution") | roles
+        parameters = {**function.column_of, **function.options}
+        named = {getattr(value, "name", value): name for name, value in parameters.items() if name in usual}
+        roles |= {column: named[column] for column in named.keys() & function.own_columns}
     return {column: role for column, role in roles.items() if column in names and column not in usual}
 
 

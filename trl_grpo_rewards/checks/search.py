@@ -3,42 +3,31 @@
 import random
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..answers.solutions import MAX_WORDS, list_solutions, read_gold
-from ..errors import SOLUTION_COLUMNS
-from ..expressions import Reward, leave_out_witnesses
+from ..errors import names_answer
+from ..expressions import Reward, Sum, leave_out_witnesses
 from ..faults import shorten_repr
-from ..function_rewards import FunctionReward, find_code, find_functions
-from ..traits import ContradictoryForms, Form
-from .answers import (
-    SPELLINGS,
-    Names,
-    Value,
-    list_options,
-    list_shown_forms,
-    list_usual_forms,
-    spell,
-)
+from ..function_rewards import FunctionReward, find_answer_column, find_functions, find_outcomes, list_names
+from ..traits import WORKING, ContradictoryForms, Form
+from .answers import WRITERS, ClassNames, Value, list_options, list_shown_forms, list_usual_forms, spell
 from .completions import (
     BOX,
     NO_ANSWER,
     ROUNDING,
     SPELLED,
-    WORKING,
     Rows,
     Tokenize,
-    find_answer_column,
-    find_outcomes,
     list_known_solutions,
-    list_read_columns,
     merge_forms,
-    score_totals,
+    score_groups,
     split_words,
     write_gold,
     write_pairs,
@@ -47,13 +36,18 @@ from .completions import (
 
 COMPARED_ROWS = 6  # number of rows with an answer on which each form is tried
 SEARCH_SECONDS = 12.0  # time after which a slow reward is tried with no other form
-SHOWN_FORMS = 16  # largest number of forms that the details show, which are the shortest ones
 ALIKE = 0.5  # least score for what has the right form, from which on it is a fault that right and wrong earn it
-ANSWER_WORDS = {
-    *SOLUTION_COLUMNS,
-    *"answers golden gt truth reference expected correct".split(),
-}  # in names of columns
+WIDESPREAD = 0.7  # share of rows from which on a spelling is one of the column
 Scores: TypeAlias = NDArray[np.float64]
+
+# What is wrong if right answers earn no more than wrong ones: {0} is a right completion, {1} a wrong one, then what they earn
+# from the functions {4}.
+IS_REVERSED = (
+    "A right answer earns no more than a wrong one from {4}: {0} earns {2:.3g}, and {1} earns {3:.3g}. Check its sign."
+)
+IS_ALIKE = "{4} pays right and wrong answers alike, so a right one earns no more than a wrong one: {0} and {1} both earn {2:.3g}."
+IS_OWN = "The dataset's own completions {0} earn {2:.3g} from {4}, as little as {1}."
+IS_ASKED_FOR = "A right answer in the form that the prompt asks for, {0}, earns {2:.3g} from {4}, as a wrong one does."
 
 
 @dataclass(frozen=True)
@@ -82,89 +76,67 @@ class Way(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What right and wrong completions of rows earn by function, in one way or as the dataset has them."""
+    """What right and wrong completions of rows earn, in one way or as the dataset has them."""
 
     way: Way
     pairs: list[list[str]]
-    scores: dict[FunctionReward, Scores]
-    worth: dict[FunctionReward, float]  # how much more right answers earn than wrong ones, or than none
-
-    def gain(self, functions: Sequence[FunctionReward]) -> float:
-        return round(sum(self.worth[one] for one in functions), 6)
-
-    def earn(self, functions: Sequence[FunctionReward]) -> float:
-        return sum(float(self.scores[one][:, 0].sum()) for one in functions)
+    scores: Scores  # by row, right and wrong, and function
+    worth: Scores  # by function: how much more right answers earn than wrong ones, or than none
+    earned: Scores  # by row, right and wrong, from the functions that read the answer together
+    gain: float  # how much more right answers earn from these than wrong ones
 
 
-def measure_gain(scores: Scores) -> float:
+def measure_gains(gains: Scores) -> Scores:
     """Return how much more right answers earn than wrong ones, or 0 if that differs from row to row, as by length."""
-    gains = scores[:, 0] - scores[:, 1]
-    counts = (gains > ROUNDING).sum(), (gains < -ROUNDING).sum()
-    return float(gains.mean()) if max(counts) > 3 * min(counts) else 0.0
+    more = (gains > ROUNDING).sum(axis=0)
+    less = (gains < -ROUNDING).sum(axis=0)
+    return np.where(np.maximum(more, less) > 3 * np.minimum(more, less), gains.mean(axis=0), 0.0)
 
 
-def is_formless(function: FunctionReward) -> bool:
-    """Whether a function says nothing about the form of its answer, so that it is found by trying."""
-    return function.factory.kind != "combinator" and function.factory.traits.keys().isdisjoint(("form", "solves"))
+def leave_out_completion(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name != "completion"}
 
 
-def is_answer(column: str) -> bool:
-    """Whether the name of a column says that it contains right answers."""
-    return not ANSWER_WORDS.isdisjoint([column, *column.lower().split("_")])
+def find_form(
+    rewards: Reward, rows: Rows, tokens: Tokenize = split_words, names: Sequence[ClassNames] = ()
+) -> FoundForm:
+    """
+    Search for the column, spelling and form whose right answers earn most more than wrong ones.
 
-
-def list_names(functions: Iterable[FunctionReward]) -> Iterator[dict[int, str]]:
-    """Yield the names of classes in the constants and module variables that functions use."""
-    for function in functions:
-        code = find_code(function.factory.function)
-        for value in list_used(getattr(code, "__code__", None), getattr(code, "__globals__", {})):
-            pairs = (
-                value.items()
-                if isinstance(value, Mapping)
-                else enumerate(value)
-                if isinstance(value, list | tuple)
-                else ()
-            )
-            names: dict[Any, Any] = dict(tuple(sorted(pair, key=lambda one: isinstance(one, str))) for pair in pairs)
-            if names and all(isinstance(key, int) and isinstance(name, str) for key, name in names.items()):
-                yield names
-
-
-def list_used(code: Any, scope: Mapping[str, Any]) -> Iterator[Any]:
-    yield from (scope.get(name) for name in getattr(code, "co_names", ()))
-    for value in getattr(code, "co_consts", ()):
-        yield from list_used(value, scope) if hasattr(value, "co_names") else [value]
-
-
-def find_form(rewards: Reward, rows: Rows, tokens: Tokenize = split_words) -> FoundForm:
-    """Return the way to write an answer that pays best. Rewards that declare their form, and those of this package, keep it."""
-    plain = [{name: value for name, value in row.items() if name != "completion"} for row in rows]
-    names = [*plain[0]]
-    functions = [*dict.fromkeys(filter(is_formless, find_functions(leave_out_witnesses(rewards), paid_only=True)))]
-    outcomes, column = find_outcomes(rewards), find_answer_column(rewards, names)
-    wanted = {column} if outcomes else {*names} - {"prompt"}
-    readers = [one for one in functions if wanted & list_read_columns(one, names)]
-    everyone = [*dict.fromkeys(find_functions(rewards))]
-    is_sure = bool(outcomes) or is_answer(column)
-    kept = FoundForm(
+    Rewards of this package are not searched for, and neither are those that declare a form. `names` are those of classes.
+    """
+    plain = [leave_out_completion(row) for row in rows]
+    rows = [row if row.get("completion") is not None else bare for row, bare in zip(rows, plain, strict=True)]
+    outcomes = find_outcomes(rewards)
+    column = find_answer_column(rewards, plain[0])
+    trained = leave_out_witnesses(rewards)
+    is_sure = bool(outcomes) or names_answer(column)
+    found = FoundForm(
         plain,
         column=column,
-        readers=tuple(one for one in everyone if column in one.columns | list_read_columns(one, names)),
+        readers=tuple(one for one in find_functions(trained) if column in one.columns | one.find_columns(plain[0])),
         is_solved=is_sure,
         is_certain=is_sure,
     )
-    if not any(one.factory.is_foreign for one in readers):
-        return kept
-    read = {name for one in readers for name in list_read_columns(one, names)}
-    columns = sorted(wanted, key=lambda name: (name not in read, name not in SOLUTION_COLUMNS, not is_answer(name)))
+    wanted = {column} if outcomes else {*plain[0]} - {"prompt"}
+    functions = find_functions(trained, paid_only=True)
+    reads = {one: one.find_columns(plain[0]) for one in functions if one.is_formless}
+    readers = [one for one in reads if wanted & reads[one]]
+    read = {name for one in readers for name in reads[one]}
+    columns = sorted(wanted, key=lambda name: (name not in read, not names_answer(name)))
     known = [row for row in rows if any(row.get(name) is not None for name in columns)]
-    if not known or (outcomes and not any(list_known_solutions(rewards, row) for row in known)):
-        return kept
-    others = [one for one in functions if one.factory.is_foreign and one not in readers]
+    if outcomes:
+        known = [row for row in known if list_known_solutions(rewards, row)]
+    if not (known and any(one.factory.is_foreign for one in readers)):
+        return found
     merge_forms(rewards, known[0])  # raises an error if no form earns all rewards
-    search = Search(rewards, known, readers, others, tokens, [*list_names(readers)])
-    search.run([column for column in columns if column != "completion"])
-    return search.conclude(replace(kept, readers=tuple(readers)), rows, read)
+    formats = [one for one in reads if one.factory.is_foreign and one not in readers]
+    places = random.Random(0).sample(range(len(known)), min(COMPARED_ROWS, len(known)))
+    compared = [known[place] for place in sorted(places)]
+    found_names = chain.from_iterable(map(list_names, readers))
+    search = Search(rewards, compared, readers, formats, tokens, [*names, *found_names])
+    search.run(columns)
+    return search.conclude(replace(found, readers=tuple(readers)), rows, read)
 
 
 @dataclass
@@ -172,231 +144,225 @@ class Search:
     """What functions earn on some rows whose answer is known, written in one way after another."""
 
     rewards: Reward
-    known: Rows
+    rows: Rows
     readers: list[FunctionReward]
     formats: list[FunctionReward]
     tokens: Tokenize
-    names: Names
+    names: list[ClassNames]
     outcomes: list[Outcome] = field(default_factory=list)
     own: Outcome | None = None  # with the dataset's own completions
-    end: float = field(default_factory=lambda: time.monotonic() + SEARCH_SECONDS)
 
     def __post_init__(self) -> None:
-        places = random.Random(0).sample(range(len(self.known)), min(COMPARED_ROWS, len(self.known)))
-        self.rows = [dict(self.known[place]) for place in sorted(places)]
-        self.helpless = {one: self.score(one, [[NO_ANSWER]] * len(self.rows)) for one in self.readers + self.formats}
+        self.functions = self.readers + self.formats
+        self.is_reader = np.arange(len(self.functions)) < len(self.readers)
+        self.is_open = np.ones(len(self.functions), dtype=bool)  # whether a function may want another form
+        self.helpless = self.score([[NO_ANSWER] for _ in self.rows])
 
     # --- what is tried ---
     def run(self, columns: Sequence[str]) -> None:
-        """Try the forms that the prompts show with all columns and spellings, and then the usual ones, until one pays."""
+        """Try one way after another, while there is time."""
+        end = time.monotonic() + SEARCH_SECONDS
+        for way in self.list_ways(columns):
+            if not self.outcomes or time.monotonic() < end:
+                self.attempt(way)
+
+    def list_ways(self, columns: Sequence[str]) -> Iterator[Way]:
+        """Yield the ways that the prompts show, then the usual ones if none of these pays all, and the best ones together."""
         ways = [Way(column, spelling) for column in columns for spelling in self.list_spellings(column)]
-        if not ways:
-            return
-        self.attempt(ways[0])
-        if all(row.get("completion") is not None for row in self.rows):
-            self.own = self.measure(
-                Way("completion", is_shown=True), add_completions(self.spell(ways[0], self.rows), self.rows)
-            )
+        yield from ways[:1]
         for way in ways:
-            spelled = [one[SPELLED] for one in self.spell(way, self.rows)]
-            row, texts = next((row, texts) for row, texts in zip(self.rows, spelled, strict=True) if texts)
-            for form in list_shown_forms(row, way.column, texts):
-                self.attempt(way._replace(form=form, is_shown=True))
-        if self.best.way.is_shown and self.is_settled():
-            return
-        for way in ways:
-            for form in list_usual_forms(way.column):
-                self.attempt(way._replace(form=form))
-        for way in self.list_joined():
-            self.attempt(way)
+            row = next(row for row in self.spell(way, self.rows) if row[SPELLED])
+            for form in list_shown_forms(row, way.column, row[SPELLED][0]):
+                yield way._replace(form=form, is_shown=True)
+        if ways and not (self.best.way.is_shown and self.is_settled()):
+            yield from (way._replace(form=form) for way in ways for form in list_usual_forms(way.column))
+            yield from self.list_joined()
 
     def list_spellings(self, column: str) -> list[str]:
         """Return the spellings that most values of a column have, and that differ from each other."""
-        seen: dict[tuple[tuple[str, ...], ...], str] = {}
-        for spelling in SPELLINGS:
-            texts = tuple(row[SPELLED] for row in self.spell(Way(column, spelling), self.rows))
-            if len([*filter(None, texts)]) > 0.7 * len(texts):
-                seen.setdefault(tuple(one[:1] for one in texts), spelling)
-        return [*seen.values()]
+        different: dict[Any, str] = {}
+        for spelling in WRITERS if column != "completion" else ():
+            texts = tuple(row[SPELLED][:1] for row in self.spell(Way(column, spelling), self.rows))
+            if sum(map(len, texts)) > WIDESPREAD * len(texts):
+                different.setdefault(texts, spelling)
+        return [*different.values()]
 
     def spell(self, way: Way, rows: Rows) -> list[dict[str, Any]]:
-        """Return rows with their right answers as they are spelled, and without completions."""
+        """Return rows with their right answers as they are spelled."""
         spelled = []
         for row in rows:
-            plain = {name: value for name, value in row.items() if name != "completion"}
-            texts = spell(Value(row.get(way.column), plain, [*list_options(plain), *self.names]), way.spelling)
+            texts = spell(Value(row.get(way.column), row, [*list_options(row), *self.names]), way.spelling)
             if way.spelling == "a solution" and find_outcomes(self.rewards):
-                texts = tuple(write_gold(self.rewards, one) for one in list_known_solutions(self.rewards, plain))
-            spelled.append({**plain, SPELLED: texts})
+                texts = tuple(write_gold(self.rewards, one) for one in list_known_solutions(self.rewards, row))
+            spelled.append({**row, SPELLED: texts})
         return spelled
 
     def attempt(self, way: Way) -> None:
-        """Score right and wrong completions in this way, while there is time."""
-        if not self.outcomes or time.monotonic() < self.end:
-            found = self.measure(way, self.spell(way, self.rows))
-            self.outcomes += [found] if found else []
-
-    def measure(self, way: Way, rows: Rows) -> Outcome | None:
+        """Score right and wrong completions in this way, and at first the dataset's own ones."""
+        rows = self.spell(way, self.rows)
+        if not self.outcomes and all("completion" in row for row in rows):
+            self.own = self.measure(Way("completion", is_shown=True), rows)
         try:
-            pairs = write_pairs(self.rewards, rows, self.tokens, way.form)
+            outcome = self.measure(way, [*map(leave_out_completion, rows)])
         except ContradictoryForms:
-            return None
-        scores = {one: self.score(one, pairs) for one in self.readers + self.formats}
-        worth = {one: measure_gain(scores[one]) for one in self.readers}
-        worth |= {one: float((scores[one][:, :1] - self.helpless[one]).sum()) for one in self.formats}
+            return
         if not self.outcomes:  # what pays the first form more than no answer, or less, does not want another form
-            self.formats = [one for one in self.formats if (scores[one][:, :1] == self.helpless[one]).all()]
-        return Outcome(way, pairs, scores, worth)
+            self.is_open = self.is_reader | (outcome.scores[:, :1] == self.helpless).all(axis=(0, 1))
+        self.outcomes.append(outcome)
 
-    def score(self, function: FunctionReward, groups: list[list[str]]) -> Scores:
-        scores: Scores = np.array(score_totals(function, self.rows, groups, self.tokens), dtype=float)
-        return np.nan_to_num(scores)
+    def measure(self, way: Way, rows: Rows) -> Outcome:
+        pairs = write_pairs(self.rewards, rows, self.tokens, way.form)
+        scores = self.score(pairs)
+        gains = measure_gains(scores[:, 0] - scores[:, 1])
+        worth = np.where(self.is_reader, gains, (scores[:, :1] - self.helpless).sum(axis=(0, 1)))
+        return Outcome(
+            way,
+            pairs,
+            scores,
+            worth,
+            scores[:, :, self.is_reader].sum(axis=2),
+            round(float(gains[self.is_reader].sum()), 6),
+        )
+
+    def score(self, groups: list[list[str]]) -> Scores:
+        """Return the scores by row, completion and function."""
+        terms = Sum(tuple((1.0, function) for function in self.functions))
+        scored, _ = score_groups(terms, self.rows, groups, self.tokens)
+        scores: Scores = np.nan_to_num(np.array(scored, dtype=float))
+        return scores[:, :-1].reshape(len(self.rows), -1, len(self.functions))
 
     @property
     def best(self) -> Outcome:
-        """The outcome that pays right answers best. Of several, it is the one that most formats pay."""
-        return max(
-            self.outcomes,
-            key=lambda one: (one.gain(self.readers), sum(one.worth[each] > ROUNDING for each in self.formats)),
-        )
+        """The outcome that pays right answers best. Of several, it is the one for which most functions pay."""
+        return max(self.outcomes, key=lambda outcome: (outcome.gain, (outcome.worth[self.is_open] > ROUNDING).sum()))
+
+    def find_silent(self) -> Any:
+        """Return for each function whether it gave one score to everything."""
+        scored = [self.helpless, *(outcome.scores for outcome in self.outcomes)]
+        return np.ptp(np.concatenate(scored, axis=1), axis=(0, 1)) == 0
 
     def is_settled(self) -> bool:
         """Whether all functions pay the best outcome, the readers on every row, so that no other form is needed."""
-        worth = self.best.worth
-        moved = [one for one in self.readers if worth[one] > 0 or not self.is_silent(one)]
-        gains = sum(self.best.scores[one][:, 0] - self.best.scores[one][:, 1] for one in self.readers)
-        is_paid = all(worth[one] > ROUNDING for one in self.formats) and len(moved) == len(self.readers)
-        return is_paid and bool(np.all(gains > ROUNDING))
-
-    def is_silent(self, function: FunctionReward) -> bool:
-        """Whether a function gave one score to everything."""
-        found = {float(score) for each in self.outcomes for score in each.scores[function].flat}
-        return len({*found, *map(float, self.helpless[function].flat)}) == 1
-
-    def list_joined(self) -> list[Way]:
-        """Return forms that join the best one with those that pay the functions which it does not pay."""
         best = self.best
-        missed = [one for one in self.readers + self.formats if best.worth[one] <= ROUNDING]
-        others = [max(self.outcomes, key=lambda outcome: outcome.worth[one]) for one in missed]
-        pairs = [pair for other in others if other is not best for pair in ((best, other), (other, best))]
-        return [best.way._replace(form=join(one.way.form, other.way.form)) for one, other in pairs]
+        is_paid = (best.worth > ROUNDING) | ~self.is_open | (self.is_reader & ~self.find_silent())
+        return bool(is_paid.all() and (best.earned[:, 0] - best.earned[:, 1] > ROUNDING).all())
+
+    def list_missed(self) -> list[tuple[int, Outcome]]:
+        """Return the functions that the best outcome does not pay, by their place, and the outcome that pays them best."""
+        missed = np.flatnonzero(self.is_open & (self.best.worth <= ROUNDING)).tolist()
+        return [(place, max(self.outcomes, key=lambda outcome: outcome.worth[place])) for place in missed]  # noqa: B023
+
+    def list_joined(self) -> Iterator[Way]:
+        """Yield forms that join the best one with those that pay the functions which it does not pay."""
+        best = self.best.way
+        for other in [outcome.way.form for _, outcome in self.list_missed() if outcome is not self.best]:
+            for answer in join(best.form, other):
+                yield best._replace(form=Form(answer=answer, bare=best.form.bare or other.bare))
 
     # --- what follows ---
     def conclude(self, found: FoundForm, rows: Rows, read: set[str]) -> FoundForm:
         """Return the way that pays with the rows in it, or else what is wrong with the rewards in any way."""
         if not self.outcomes:
             return replace(found, is_solved=False)
-        best, own = self.best, self.own
-        if own is not None and own.gain(self.readers) <= 0:
-            found = self.add(
-                found,
-                own,
-                self.judge(own) or "The dataset's own completions {0} earn {2:.3g} from {4}, as little as {1}.",
+        is_own_paid = self.own is not None and self.own.gain > 0
+        if self.own is not None and not is_own_paid:
+            found = self.judge(found, self.own)
+        if self.best.gain > 0:
+            return self.use(found, rows if is_own_paid else found.rows, read)
+        if is_own_paid:
+            return replace(found, rows=rows, is_solved=True, is_certain=True)
+        if not found.faults:
+            worst = min(
+                self.outcomes, key=lambda one: (min(0.0, one.gain), -one.earned[:, 0].sum(), not one.way.is_shown)
             )
-        if best.gain(self.readers) > 0:
-            return self.use(best, found, rows, read)
-        if own is not None and own.gain(self.readers) > 0:
-            return replace(found, rows=add_completions(found.rows, rows), is_solved=True, is_certain=True)
-        found = replace(found, is_solved=False, is_certain=False)
-        for outcome in [] if found.faults else sorted(self.outcomes, key=self.rank):
-            if (said := self.judge(outcome)) is not None:
-                return self.add(found, outcome, said)
-        unpaid = tuple(one for one in self.readers if one.factory.is_foreign and not found.faults)
-        return self.add_unpaid(replace(found, unpaid=unpaid, tried=self.describe()))
+            found = self.judge(found, worst)
+        unpaid = [
+            function for function in self.readers if function.factory.is_foreign and not found.faults + found.warnings
+        ]
+        return replace(found, unpaid=tuple(unpaid), tried=self.describe(), is_solved=False, is_certain=False)
 
-    def rank(self, outcome: Outcome) -> tuple[float, bool, float]:
-        return min(0.0, outcome.gain(self.readers)), not outcome.way.is_shown, -outcome.earn(self.readers)
-
-    def judge(self, outcome: Outcome) -> str | None:
-        """Return what is wrong if right answers earn less than wrong ones, or much, but no more."""
-        scores = sum(outcome.scores[one] for one in self.readers)
-        if outcome.gain(self.readers) < 0:
-            return "A right answer earns no more than a wrong one from {4}: {0} earns {2:.3g}, and {1} earns {3:.3g}. Check its sign."
-        if self.is_constant() or (np.ptp(scores, axis=1).max() < ROUNDING and self.lift(outcome) >= ALIKE):
-            return (
-                "{4} pays right and wrong answers alike, so a right one earns no more than a wrong one: {0} and {1} both "
-                "earn {2:.3g}."
-            )
-        return None
-
-    def lift(self, outcome: Outcome) -> float:
-        """Return how much more a right completion earns than the same one with other letters and digits."""
-        texts = [[re.sub(r"\w", "x", right)] for right, _ in outcome.pairs]
-        lifts = [(outcome.scores[one][:, :1] - self.score(one, texts)).mean() for one in self.readers]
-        return float(min(lifts))
-
-    def is_constant(self) -> bool:
-        """Whether the readers pay each completion alike, whatever it contains."""
-        return all(self.is_silent(one) and self.helpless[one].flat[0] > 0 for one in self.readers)
-
-    def add(self, found: FoundForm, outcome: Outcome, said: str) -> FoundForm:
-        """Return what was found with a sentence on two completions: a fault, if the right one is surely right."""
+    def judge(self, found: FoundForm, outcome: Outcome) -> FoundForm:
+        """Return what was found, with what is wrong if right answers earn no more: a fault, if they are surely right."""
+        is_silent = bool(self.find_silent()[self.is_reader].all())
+        is_constant = is_silent and self.helpless[:, :, self.is_reader].min() > 0
+        said = self.describe_loss(outcome, is_constant, is_silent)
+        if said is None:
+            return found
         texts = [shorten_repr(text.replace(WORKING.strip(), "...")) for text in outcome.pairs[0]]
-        scores = sum(outcome.scores[one][0] for one in self.readers)
-        sentence = said.format(*texts, *scores, " + ".join(map(str, self.readers)))
-        is_sure = outcome is self.own or is_answer(outcome.way.column) or bool(find_outcomes(self.rewards))
-        if is_sure and (self.is_constant() or not all(map(self.is_silent, self.readers))):
+        sentence = said.format(*texts, *outcome.earned[0], " + ".join(map(str, self.readers)))
+        is_right = outcome is self.own or names_answer(outcome.way.column) or bool(find_outcomes(self.rewards))
+        if is_right and (is_constant or not is_silent):
             return replace(found, faults=(*found.faults, sentence))
         return replace(found, warnings=(*found.warnings, sentence))
 
-    def add_unpaid(self, found: FoundForm) -> FoundForm:
-        """Return what was found, with what the prompt asks for, if a right answer in this form is surely known."""
-        shown = [one for one in self.outcomes if one.way.is_shown and one.way.spelling == "a solution"]
-        for outcome in shown[:1] if all(map(self.is_silent, self.readers)) else []:
-            row = self.rows[0]
-            value = next(iter(list_solutions(row.get(outcome.way.column))), None)
-            if is_answer(outcome.way.column) and isinstance(value, str) and len(value.split()) <= MAX_WORDS:
-                said = "A right answer in the form that the prompt asks for, {0}, earns {2:.3g} from {4}, as a wrong one does."
-                found = self.add(replace(found, unpaid=()), outcome, said)
-        return found
+    def describe_loss(self, outcome: Outcome, is_constant: bool, is_silent: bool) -> str | None:
+        """Return what is wrong if right answers earn less than wrong ones, or much, but no more, or nothing where they should."""
+        if outcome.gain < 0:
+            return IS_REVERSED
+        if is_constant or (np.ptp(outcome.earned, axis=1).max() < ROUNDING and self.lift(outcome) >= ALIKE):
+            return IS_ALIKE
+        if outcome is self.own:
+            return IS_OWN
+        value = list_solutions(self.rows[0].get(outcome.way.column))[0]
+        is_short = isinstance(value, str) and len(value.split()) <= MAX_WORDS
+        is_asked_for = (
+            outcome.way.is_shown and outcome.way.spelling == "a solution" and names_answer(outcome.way.column)
+        )
+        return IS_ASKED_FOR if is_silent and is_short and is_asked_for else None
 
-    def use(self, best: Outcome, found: FoundForm, rows: Rows, read: set[str]) -> FoundForm:
+    def lift(self, outcome: Outcome) -> float:
+        """Return how much more a right completion earns than the same one with other letters and digits."""
+        masked = self.score([[re.sub(r"\w", "x", right)] for right, _ in outcome.pairs])
+        lifts = (outcome.scores[:, :1] - masked)[:, :, self.is_reader]
+        return float(lifts.mean(axis=(0, 1)).min())
+
+    def use(self, found: FoundForm, rows: Rows, read: set[str]) -> FoundForm:
         """Return what was found with the way that pays, and the rows in it."""
-        spelled = self.spell(best.way, rows)
-        if self.own and self.own.gain(self.readers) > 0:
-            spelled = add_completions(spelled, rows)
-        column, readers = best.way.column, [one for one in self.readers if best.worth[one] > 0]
-        unpaid = tuple(one for one in self.readers if self.is_silent(one) and one.factory.is_foreign)
-        is_certain = bool(find_outcomes(self.rewards)) or is_answer(column) or column not in read
+        best = self.best
+        unpaid = [self.functions[place] for place in np.flatnonzero(self.find_silent() & self.is_reader)]
+        unpaid = [function for function in unpaid if function.factory.is_foreign]
         return replace(
-            found, rows=spelled, form=best.way.form, column=column, readers=tuple(readers), unpaid=unpaid,
-            tried=self.describe() if unpaid else (), is_solved=True, is_certain=is_certain,
+            found,
+            rows=self.spell(best.way, rows),
+            form=best.way.form,
+            column=best.way.column,
+            readers=tuple(self.functions[place] for place in np.flatnonzero((best.worth > 0) & self.is_reader)),
+            unpaid=tuple(unpaid),
+            tried=self.describe() if unpaid else (),
+            is_solved=True,
+            is_certain=bool(find_outcomes(self.rewards))
+            or names_answer(best.way.column)
+            or best.way.column not in read,
             warnings=(*found.warnings, *self.warn(best)),
-        )  # fmt: skip
+        )
 
     def warn(self, best: Outcome) -> Iterator[str]:
         """Yield what keeps a model from earning all: a solution that none would write, or terms that exclude each other."""
-        value, paid = self.rows[0].get(best.way.column), best.pairs[0][0]
-        if best.way.spelling == "the whole text" and len(str(value).split()) > MAX_WORDS and read_gold(value) != value:
+        value = self.rows[0].get(best.way.column)
+        is_long = best.way.spelling == "the whole text" and len(str(value).split()) > MAX_WORDS
+        if is_long and read_gold(value) != value:
             yield (
                 f"Only the whole text of '{best.way.column}' is paid, such as {shorten_repr(value)}, and no model writes it word "
                 f"for word. Compare with its answer alone, such as {read_gold(value)!r}."
             )
-        for missed in self.formats:
-            other = max(self.outcomes, key=lambda one: one.worth[missed])
-            lost = [one for one in self.readers + self.formats if best.worth[one] > ROUNDING >= other.worth[one]]
-            if best.worth[missed] <= ROUNDING < other.worth[missed] and lost:
+        for missed, other in self.list_missed():
+            lost = np.flatnonzero((best.worth > ROUNDING) & (other.worth <= ROUNDING))
+            if missed >= len(self.readers) and other.worth[missed] > ROUNDING and lost.size:
                 yield (
-                    f"No completion that was tried earns both {missed} and {lost[0]}: {shorten_repr(other.pairs[0][0])} earns the "
-                    f"first, and {shorten_repr(paid)} the second. Change or remove one of them."
+                    f"No completion that was tried earns both {self.functions[missed]} and {self.functions[lost[0]]}: "
+                    f"{shorten_repr(other.pairs[0][0])} earns the first, and {shorten_repr(best.pairs[0][0])} the second. "
+                    f"Change or remove one of them."
                 )
 
     def describe(self) -> tuple[str, ...]:
         """Return how the answer of the first row was written."""
-        return tuple(
-            dict.fromkeys(shorten_repr(one.pairs[0][0].replace(WORKING.strip(), "...")) for one in self.outcomes)
-        )
+        texts = (outcome.pairs[0][0].replace(WORKING.strip(), "...") for outcome in self.outcomes)
+        return tuple(dict.fromkeys(map(shorten_repr, texts)))
 
 
-def add_completions(rows: Rows, others: Rows) -> list[dict[str, Any]]:
-    """Return rows with the completions that the others have."""
-    added = ({"completion": one["completion"]} if one.get("completion") is not None else {} for one in others)
-    return [{**row, **more} for row, more in zip(rows, added, strict=True)]
-
-
-def join(one: Form, other: Form) -> Form:
-    """Return a form that writes the answer in both forms, or in the tags of the other one."""
-    if other.tags and not one.tags and not one.bare:
-        return replace(one, tags=other.tags)
-    first, last = (form.answer or "\\boxed{{}}" for form in (other, one))
-    return Form(tags=one.tags, answer=f"{first}\n{last}", bare=one.bare or other.bare)
+def join(best: Form, other: Form) -> Iterator[str]:
+    """Yield the answer in two forms, one after the other, and in the first one inside the second one."""
+    first, second = (form.answer or form.write_answer("{}") for form in (best, other))
+    yield f"{second}\n{first}"
+    yield f"{first}\n{second}"
+    yield second.replace("{}", first)

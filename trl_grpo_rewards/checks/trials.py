@@ -1,14 +1,13 @@
 """Trials: completions of dataset rows, in the form that pays best, with the scores that every check reads."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 from pandas import DataFrame
 
 from ..answers.solutions import read_gold
-from ..expressions import Reward, add, leave_out_witnesses
+from ..expressions import Reward, leave_out_witnesses
 from ..function_rewards import FunctionReward, find_functions
 from ..scores import Score
 from .attack_completions import FORMLESS, attacks, collect_worthless
@@ -16,21 +15,20 @@ from .completions import (
     NO_ANSWER,
     Rows,
     Tokenize,
-    has_solution,
+    collect_endings,
+    is_self_solving,
     list_known_solutions,
     score_groups,
     split_words,
     write_pairs,
 )
-from .limits import is_late
+from .limits import SHORT, find_late
 from .search import FoundForm, Scores, find_form
 
 
 TRIED_ROWS = 128  # largest number of dataset rows whose completions are scored
 ATTACKED_ROWS = 16  # largest number of dataset rows on which attacks are tried, too
 GUESSED_ROWS = 8  # largest number of rows whose right answers are guesses in other rows
-SHORT = 4_000  # number of characters that are kept of a very long attack, on all rows except the first
-LATE_SECONDS = 5.0  # time that a long text may take more than a short one
 ANSWERS = ("right", "wrong", "helpless")  # all other completions are attacks
 
 
@@ -49,15 +47,20 @@ class Trials:
     milliseconds: list[float]  # mean time of each term for one completion
 
     @property
-    def column(self) -> str:
-        return self.found.column
+    def solutions(self) -> list[Any]:
+        return [row.get(self.found.column) for row in self.found.rows]
+
+    def average(self, name: str) -> Any:
+        """Return what a kind of completions earns on average from each term and in total. It is NaN if all scores are None."""
+        return DataFrame(self.scores[name]).mean().to_numpy()
 
     @property
-    def solutions(self) -> list[Any]:
-        return [row.get(self.column) for row in self.found.rows]
+    def reading(self) -> list[int]:
+        """The places of the terms that read the answer."""
+        return [place for place, reward in enumerate(self.rewards.rewards) if self.list_readers(reward)]
 
     def list_readers(self, rewards: Reward) -> list[FunctionReward]:
-        return [one for one in find_functions(rewards) if one in self.found.readers]
+        return [function for function in find_functions(rewards) if function in self.found.readers]
 
 
 def make_trials(
@@ -73,70 +76,57 @@ def make_trials(
         found = find_form(rewards, rows, tokens)
         if any("completion" in row for row in rows):
             found = replace(found, rows=rows, is_solved=True)
-    rows = found.rows
-    is_solved = any(rewards.weights) and has_solution(leave_out_witnesses(rewards), rows) and found.is_solved
-    golds = (read_gold(one) for row in rows for one in list_known_solutions(rewards, row)[:1])
-    others = [*dict.fromkeys(one for one in golds if one)][:GUESSED_ROWS]
-    texts = []
-    for place, (row, pair) in enumerate(zip(rows, write_pairs(rewards, rows, tokens, found.form), strict=True)):
-        made = attacks(rewards, row, lambda text: len(tokens(text)), found.form, others) if place < attacked else {}
-        if not is_solved:  # then what has a good form may pay
-            made = {name: made[name] for name in (*FORMLESS, *collect_worthless(rewards)) if name in made}
-        if place and made:  # regular expressions of users take quadratic time for what never closes
-            made["unclosed tags"] = made["unclosed tags"][:SHORT]
-        texts.append({**dict(zip(ANSWERS, [*pair, NO_ANSWER], strict=True)), **made})
-    late = drop_late(rewards, rows[:1], texts, tokens) if attacked else []
-    every: list[list[Score]] = []
+    has_solution = is_solution_known(rewards, found)
+    pairs = write_pairs(rewards, found.rows, tokens, found.form)
+    texts = [dict(zip(ANSWERS, [*pair, NO_ANSWER], strict=True)) for pair in pairs]
+    worthless = write_worthless(rewards, found, tokens, attacked, has_solution)
+    late = find_late(rewards, found.rows[:1], texts[0]["right"], worthless[0], tokens) if worthless else {}
+    for completions, made in zip(texts, worthless, strict=False):
+        completions.update({name: text for name, text in made.items() if name not in late})
+    table, milliseconds = score_texts(rewards, found.rows, texts, attacked, tokens)
+    names = dict.fromkeys(name for completions in texts for name in completions)
+    scores = {name: table.reindex([(place, name) for place in range(len(texts))]).to_numpy() for name in names}
+    return Trials(rewards, found, has_solution, texts, scores, table.to_numpy(), [*late.values()], milliseconds)
+
+
+def score_texts(
+    rewards: Reward, rows: Rows, texts: list[dict[str, str]], attacked: int, tokens: Tokenize
+) -> tuple[DataFrame, list[float]]:
+    """Return the scores by row and name, and the time of each term: attacks are longer than other texts, and are not timed."""
+    scores: list[list[Score]] = []
     for part in (slice(attacked), slice(attacked, None)):
-        if rows[part]:  # the rows without attacks come last and are timed, because attacks are longer than completions
-            groups = [[*made.values()] for made in texts[part]]
+        if rows[part]:
+            groups = [[*completions.values()] for completions in texts[part]]
             scored, milliseconds = score_groups(rewards, rows[part], groups, tokens)
-            every += scored
-    table = DataFrame(every, [(place, name) for place, made in enumerate(texts) for name in made], dtype=float)
-    scores = {
-        name: table.reindex([(place, name) for place in range(len(rows))]).to_numpy()
-        for name in dict.fromkeys(name for made in texts for name in made)
-    }
-    return Trials(rewards, found, is_solved, texts, scores, table.to_numpy(), late, milliseconds)
+            scores += scored
+    names = [(place, name) for place, completions in enumerate(texts) for name in completions]
+    return DataFrame(scores, names, dtype=float), milliseconds
 
 
-def drop_late(rewards: Reward, first: Rows, texts: list[dict[str, str]], tokens: Tokenize) -> list[str]:
-    """Remove attacks on which a function of the user's own takes too long, and return what to say of them."""
-    said = []
-    own = [term for term in rewards.rewards if any(one.factory.is_foreign for one in find_functions(term))]
-    timed = [one for one in own if not (one.is_async or one.asks or one.is_grouped)]
-    long = [name for name, text in texts[0].items() if len(text) > SHORT] if timed else []
-    for term in timed:
-        short = partial(score_groups, term, first, [[texts[0]["right"]]], tokens)
-        for name in [name for name in long if name in texts[0]]:
-            text = texts[0][name]
-            if is_late(short, partial(score_groups, term, first, [[text]], tokens), LATE_SECONDS):
-                said.append(
-                    f"{term} takes more than {LATE_SECONDS:g} s on the attack '{name}' ({len(text):,} characters), and a model can "
-                    f"write such a text. Read only the end of a completion, or make its regular expression simpler."
-                )
-                for made in texts:
-                    made.pop(name, None)
-    return said
+def is_solution_known(rewards: Reward, found: FoundForm) -> bool:
+    """Whether right completions are known, and any reward reads the answer or writes one itself."""
+    trained = leave_out_witnesses(rewards)
+    is_known = bool(found.readers) and found.column in found.rows[0]
+    if is_self_solving(trained):
+        is_known = any(collect_endings(trained, row) for row in found.rows)
+    return is_known and found.is_solved and any(rewards.weights)
+
+
+def write_worthless(
+    rewards: Reward, found: FoundForm, tokens: Tokenize, attacked: int, has_solution: bool
+) -> list[dict[str, str]]:
+    """Return the attacks on the first rows. Without a right answer, what has a good form may pay and is left out."""
+    golds = (read_gold(gold) for row in found.rows for gold in list_known_solutions(rewards, row)[:1])
+    others = [*dict.fromkeys(filter(None, golds))][:GUESSED_ROWS]
+    kept = {*FORMLESS, *collect_worthless(rewards)}
+    written = []
+    for place, row in enumerate(found.rows[:attacked]):
+        made = attacks(rewards, row, lambda text: len(tokens(text)), found.form, others)
+        if place:  # regular expressions of users take quadratic time for what never closes
+            made["unclosed tags"] = made["unclosed tags"][:SHORT]
+        written.append({name: text for name, text in made.items() if has_solution or name in kept})
+    return written
 
 
 def take_rows(dataset: Any) -> list[dict[str, Any]]:
     return [dict(row) for row in dataset.select(range(min(TRIED_ROWS, len(dataset))))]
-
-
-def without_asking(rewards: Reward) -> Reward | None:
-    """Return the terms that ask no server and no person, or None if all of them ask."""
-    kept = tuple((weight, unasked) for weight, reward in rewards.terms if not (unasked := stop_asking(reward)).asks)
-    return add(kept) if kept else None
-
-
-def stop_asking(reward: Reward) -> Reward:
-    """Return the reward that decides first in one that asks only about what it leaves open, or else the reward itself."""
-    option = reward.factory.traits.get("unasked") if isinstance(reward, FunctionReward) else None
-    return stop_asking(reward.options[option]) if isinstance(reward, FunctionReward) and option else reward
-
-
-def average(scores: Iterable[Any]) -> Any:
-    """Return the mean of scores, or of rows of scores, without those that are None. It is NaN if all are."""
-    means = DataFrame([*scores], dtype=float).mean().to_numpy()
-    return means if means.size > 1 else means[0]
