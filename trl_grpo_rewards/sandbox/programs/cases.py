@@ -2,7 +2,6 @@
 
 import asyncio
 import functools
-import itertools
 import json
 import math
 import re
@@ -155,8 +154,7 @@ def write_call(module: str, function: str, *arguments: Any) -> str:
 @functools.cache
 def write_loader() -> str:
     sources = {f"{PACKAGE}.{file.stem}": file.read_text(encoding="utf-8") for file in INSIDE_FOLDER.glob("[a-z]*.py")}
-    packages = itertools.accumulate(PACKAGE.split("."), "{}.{}".format)
-    return LOADER.format(sources={**dict.fromkeys(packages, ""), **sources})
+    return LOADER.format(sources={"sandbox": "", "sandbox.programs": "", PACKAGE: "", **sources})
 
 
 def bundle(source: str, sandbox: Sandbox | None = None) -> str:
