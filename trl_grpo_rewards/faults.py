@@ -340,6 +340,8 @@ def find_repeated_rows(dataset: Any, column: str) -> Iterator[str]:
 
 def find_leaks(prompts: Sequence[str], values: Sequence[str | None], column: str) -> Iterator[str]:
     """Yield a warning if nearly all prompts contain their own solutions, but few contain others, or if some end with them."""
+    if not prompts:  # an environment gives them
+        return
     known = [(text, value) for text, value in zip(prompts, values, strict=True) if value]
     first = known[:CHECKED_PROMPTS]
     shown = [text for text, value in first if has_word(text, value)]
