@@ -135,7 +135,8 @@ def score_groups(
     ]
     columns["completion_ids"] = [*map(tokens, texts)]
     columns["trainer_state"] = SimpleNamespace(global_step=0, max_steps=1, epoch=0.0)
-    scores, milliseconds = [], list[float]()
+    scores = []
+    milliseconds = list[float]()
     for term in rewards.rewards:
         start = time.perf_counter()
         scores.append(score_known_groups(term, columns, places))

@@ -9,18 +9,20 @@ import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from math import ceil
+from typing import TypeAlias
 
 from ..expressions import Reward
 from ..function_rewards import has_own_code
 from .completions import Rows, Tokenize, score_groups
 
 
+Call: TypeAlias = Callable[[], object]
 SHORT = 4_000  # number of characters of a text up to which its time is not limited
 LATE_SECONDS = 5.0  # time that a long text may take more than a short one
 PATIENCE = 4  # how much longer a call may take by the clock, on a busy machine, than of a processor
 
 
-def is_late(short: Callable[[], object], long: Callable[[], object]) -> bool:
+def is_late(short: Call, long: Call) -> bool:
     """Whether the second call takes more seconds of a processor than the first one, by at least [`LATE_SECONDS`].
 
     A copy of this process makes both, and is ended then. What they return is lost.
@@ -38,11 +40,11 @@ def is_late(short: Callable[[], object], long: Callable[[], object]) -> bool:
     return code is None or code < 0
 
 
-def call_both(short: Callable[[], object], long: Callable[[], object]) -> None:
+def call_both(short: Call, long: Call) -> None:
     """Make two calls in silence. The system ends this process if the second one takes too long."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.dup2(nowhere, 2)
+    for stream in (1, 2):
+        os.dup2(nowhere, stream)
     with contextlib.suppress(BaseException):
         before = time.process_time()
         short()
@@ -56,7 +58,7 @@ def find_late(
     rewards: Reward, first: Rows, right: str, attacks: Mapping[str, str], tokens: Tokenize
 ) -> dict[str, str]:
     """Return a warning for each long attack on the first row that a function of the user's own needs too long for."""
-    said: dict[str, str] = {}
+    said = dict[str, str]()
     long = {name: text for name, text in attacks.items() if len(text) > SHORT}
     timed = [term for term in rewards.rewards if not (term.is_async or term.asks or term.is_grouped)]
     for term in filter(has_own_code, timed):
