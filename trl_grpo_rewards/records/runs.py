@@ -44,7 +44,9 @@ def find_run_folder(source: str | Path) -> Path:
     """Return the output directory of a run. `source` is as for `read_records`."""
     source = Path(source)
     folder = source.parent if source.is_file() else source
-    return folder.parent if folder.name in (FOLDER, TABLES) else folder
+    if folder.name in (FOLDER, TABLES):
+        return folder.parent
+    return folder
 
 
 def is_description(run: Any) -> bool:
@@ -178,7 +180,9 @@ def list_log_files(source: str | Path) -> list[Path]:
 
 def number_checkpoint(state: Path) -> int:
     number = state.parent.name.split("-")[-1]
-    return int(number) if number.isdigit() else -1
+    if number.isdigit():
+        return int(number)
+    return -1
 
 
 def read_log(source: str | Path) -> list[dict[str, Any]]:
@@ -190,8 +194,13 @@ def read_state(source: str | Path) -> dict[str, Any]:
     """Return the state that transformers has saved, or just a log as its `log_history`. A file without entries is skipped."""
     for file in list_log_files(source):
         text = read_text(file)
-        state = {"log_history": [*map(decode, text.splitlines())]} if file.name == LOG_FILE else decode(text)
-        entries = state.get("log_history") if isinstance(state, dict) else None
+        if file.name == LOG_FILE:
+            state = {"log_history": [*map(decode, text.splitlines())]}
+        else:
+            state = decode(text)
+        entries = None
+        if isinstance(state, dict):
+            entries = state.get("log_history")
         log = [*filter(is_entry, entries)] if isinstance(entries, list) else []
         if log:
             return {**state, "log_history": log}
