@@ -29,9 +29,8 @@ from .scores import Score, read_scores
 from .traits import Form, ReadColumn, check_trait
 
 
-FunctionKindName = Literal[
-    "completion", "batch", "group", "combinator"
-]  # a combinator scores a batch by other rewards
+# A combinator scores a batch by other rewards.
+FunctionKindName = Literal["completion", "batch", "group", "combinator"]
 
 
 class RewardFactory:
