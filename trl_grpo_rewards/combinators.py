@@ -83,8 +83,10 @@ async def clip(batch: Batch, *, reward: Reward, low: float | None = None, high: 
 
     ```
     """
-    low = float("-inf") if low is None else low
-    high = float("inf") if high is None else high
+    if low is None:
+        low = float("-inf")
+    if high is None:
+        high = float("inf")
     scores = await reward.score(batch)
     return [None if score is None else min(max(score, low), high) for score in scores]
 

@@ -106,7 +106,10 @@ def count_workers() -> int:
 
 def count_cores() -> int:
     """Return how many cores this process may use, by its affinity and its container's quota if they are known."""
-    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        count = len(os.sched_getaffinity(0))
+    else:
+        count = os.cpu_count() or 1
     with contextlib.suppress(OSError, ValueError):  # "max 100000" means that there is no quota
         quota, period = map(int, CPU_QUOTA.read_text().split())
         count = min(count, max(1, quota // period))

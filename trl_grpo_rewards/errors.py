@@ -87,7 +87,9 @@ def is_foreign(frame: FrameType) -> bool:
 def find_hint(text: str, arguments: Mapping[str, Any]) -> str | None:
     """Return what to do if an error is usual for a function that got a completion of the other of TRL's formats."""
     completions = arguments.get("completions")
-    first = completions[0] if isinstance(completions, list) and completions else None
+    first = None
+    if isinstance(completions, list) and completions:
+        first = completions[0]
     completion = arguments.get("completion", first)
     for kind, pattern, hint in HINTS:
         if isinstance(completion, kind) and re.search(pattern, text):
@@ -98,7 +100,9 @@ def find_hint(text: str, arguments: Mapping[str, Any]) -> str | None:
 def describe_missing_key(error: Exception, arguments: Mapping[str, Any]) -> str | None:
     """Return which columns there are, if a function looked for another one among its keyword arguments."""
     rest = next((one for one in arguments.values() if isinstance(one, dict) and "completion_ids" in one), None)
-    missing = error.args[0] if isinstance(error, KeyError) and error.args else None
+    missing = None
+    if isinstance(error, KeyError) and error.args:
+        missing = error.args[0]
     if rest is None or not isinstance(missing, str) or missing in rest:
         return None
     columns = sorted(rest.keys() - {"prompts", *ROW_COLUMNS, *HOOKS})

@@ -294,7 +294,9 @@ class Sum(Reward):
         text = "".join(
             f" {'-' if weight < 0 else '+'} {format_term(abs(weight), reward)}" for weight, reward in self.terms
         )
-        return text.removeprefix(" + ") if text.startswith(" + ") else f"-{text[3:]}"
+        if text.startswith(" + "):
+            return text.removeprefix(" + ")
+        return f"-{text[3:]}"
 
 
 @dataclass(frozen=True, repr=False)

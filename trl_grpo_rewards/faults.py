@@ -79,7 +79,9 @@ def show_rows(dataset: Any) -> Any:
             f"TRL reads rows of Python values, but the dataset has the format {kind!r}. Remove it: "
             f"dataset.with_format(None)."
         )
-    return TransformedRows(dataset) if kind == "custom" and len(dataset) else dataset
+    if kind == "custom" and len(dataset):
+        return TransformedRows(dataset)
+    return dataset
 
 
 def iterate_column(dataset: Any, column: str) -> Iterator[Any]:
@@ -295,7 +297,9 @@ def find_unused_template(dataset: Any, tokenizer: Any) -> Iterator[str]:
     columns = getattr(dataset, "column_names", None) or ()
     if not getattr(tokenizer, "chat_template", None) or "prompt" not in columns or not hasattr(dataset, "__len__"):
         return
-    prompt = dataset[0]["prompt"] if len(dataset) else None
+    prompt = None
+    if len(dataset):
+        prompt = dataset[0]["prompt"]
     if isinstance(prompt, str) and not is_rendered(prompt, tokenizer):
         yield (
             "A chat model expects messages, but the prompts are texts, to which its chat template is not applied. For such "

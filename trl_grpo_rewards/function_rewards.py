@@ -30,9 +30,8 @@ from .scores import Score, read_scores
 from .traits import ContradictoryForms, Form, ReadColumn, check_trait
 
 
-FunctionKindName = Literal[
-    "completion", "batch", "group", "combinator"
-]  # a combinator scores a batch by other rewards
+# A combinator scores a batch by other rewards.
+FunctionKindName = Literal["completion", "batch", "group", "combinator"]
 
 
 class RewardFactory:
@@ -143,7 +142,9 @@ class RewardFactory:
             self._check_type(item, parameter, what)
             check_bounds(item, parameter.annotation, what)
         is_float = strip_annotation(parameter.annotation) is float
-        return float(value) if is_float and isinstance(value, int) else value
+        if is_float and isinstance(value, int):
+            return float(value)
+        return value
 
     def _check_type(self, value: Any, parameter: inspect.Parameter, what: str) -> None:
         annotation = strip_annotation(parameter.annotation)
@@ -185,7 +186,9 @@ def find_code(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function that a partial function or an object runs when it is called."""
     while isinstance(function, functools.partial):
         function = function.func
-    return function if inspect.isroutine(function) else type(function).__call__
+    if inspect.isroutine(function):
+        return function
+    return type(function).__call__
 
 
 def list_constants(reward: "FunctionReward") -> Iterator[Any]:
@@ -230,7 +233,9 @@ class FunctionReward(Reward):
 
     @property
     def name(self) -> str:
-        inner = self.options.get("reward") if self.factory.kind == "combinator" else None
+        inner = None
+        if self.factory.kind == "combinator":
+            inner = self.options.get("reward")
         return self.given_name or (inner.name if inner else self.factory.__name__)
 
     @functools.cached_property
@@ -333,7 +338,9 @@ class FunctionReward(Reward):
         if not keyword:
             return None
         opening = "column(" if isinstance(values[keyword], Column) else ""
-        others = "..., " if {*self._write_options()} - {keyword} else ""
+        others = ""
+        if {*self._write_options()} - {keyword}:
+            others = "..., "
         return f"{self.factory.__name__}({others}{keyword}={opening}"
 
     async def _score(self, batch: Batch) -> list[Score]:

@@ -135,7 +135,9 @@ def freeze_number(value: Real, what: str) -> int | float:
     number = to_float(value)
     if not math.isfinite(number):
         raise ValueError(f"{what} must be a finite number; got {number}. Choose one that fits a float.")
-    return int(value) if isinstance(value, Integral) else number
+    if isinstance(value, Integral):
+        return int(value)
+    return number
 
 
 def thaw(value: Any) -> Any:

@@ -167,7 +167,9 @@ class WrappedScorer(Wrapped):
 
     def call(self, arguments: dict[str, Any]) -> Any:
         returned = self.function(**{SOLUTION_STR: arguments.pop("completion")}, **arguments)
-        return returned["score"] if isinstance(returned, Mapping) else returned
+        if isinstance(returned, Mapping):
+            return returned["score"]
+        return returned
 
 
 def takes_solution(function: Any) -> bool:
@@ -210,7 +212,9 @@ def read_rewards(given: Any, weights: Sequence[float] | None = None) -> Reward:
     if isinstance(given, str):
         raise TypeError(f"The rewards are the text {given!r} instead of a reward. Write parse({given!r}).")
     if callable(given):
-        return given if isinstance(given, Reward) else wrap_function(given, "The argument 'rewards'")
+        if isinstance(given, Reward):
+            return given
+        return wrap_function(given, "The argument 'rewards'")
     raise TypeError(
         f"The rewards must be an expression, a function or a list of these; got {given!r}. Write, for example, "
         f"boxed(evaluated=True) + 0.2 * tags('think')."

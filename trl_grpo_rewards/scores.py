@@ -36,7 +36,9 @@ def read_scores(returned: Any, reward: str, size: int, *, is_finite: bool = True
 
 def convert_score(score: Any, reward: str, row: int, is_finite: bool) -> float:
     try:
-        number = None if isinstance(score, (str, bytes)) else to_float(score)
+        number = None
+        if not isinstance(score, (str, bytes)):
+            number = to_float(score)
     except (TypeError, ValueError, RuntimeError):  # the last one is raised by a tensor
         number = None
     if number is None or (is_finite and not math.isfinite(number)):

@@ -63,7 +63,9 @@ def compute_true_share(text: str) -> float | None:
     """Return the share of the different equations in a text that are true, or None if none can be checked."""
     pairs = sample_evenly(find_written_equations(text))
     verdicts = [verdict for left, right in pairs if (verdict := is_true(left, right)) is not None]
-    return sum(verdicts) / len(verdicts) if verdicts else None
+    if verdicts:
+        return sum(verdicts) / len(verdicts)
+    return None
 
 
 def is_true(left: str, right: str) -> bool | None:

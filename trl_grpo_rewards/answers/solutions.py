@@ -118,7 +118,9 @@ def read_solution(gold: str | None) -> Reading:
 def find_reading_kind(value: Value) -> Literal["whole", "several", "in part"]:
     if isinstance(value, Collection) and value.brackets == "":
         return "several"
-    return "in part" if isinstance(value, Text) and has_sentence(value) else "whole"
+    if isinstance(value, Text) and has_sentence(value):
+        return "in part"
+    return "whole"
 
 
 def has_sentence(text: Text) -> bool:
@@ -129,7 +131,9 @@ def has_sentence(text: Text) -> bool:
 def write_canonically(gold: str) -> str:
     number = find_number(read(gold))
     try:
-        return spell_symbols(gold) if number is None else str(number)
+        if number is None:
+            return spell_symbols(gold)
+        return str(number)
     except ValueError:  # Python writes no number of more than 4300 digits
         return spell_symbols(gold)
 
@@ -143,11 +147,15 @@ def strip_label(value: Value | None) -> Value | None:
     """Return a value without the name, the letter or the unit that stands with it, as in `x = 22` and `22 apples`."""
     if isinstance(value, Relation):
         value = find_labelled_value(value)
-    return value.value if isinstance(value, Choice | Quantity) else value
+    if isinstance(value, Choice | Quantity):
+        return value.value
+    return value
 
 
 def is_numeric(value: Value | None) -> bool:
-    return value is not None and is_expression(value) and not find_symbols(value)
+    if value is None:
+        return False
+    return is_expression(value) and not find_symbols(value)
 
 
 def is_number_in_it(gold: str) -> bool:

@@ -206,7 +206,9 @@ def list_marked_statements(text: str) -> Iterator[tuple[int, str | None]]:
 
 def add_other_letter(text: str, end: int, answer: str | None) -> str | None:
     """Return an answer that ends here, with the second of two choices that a text gives: `<answer>A</answer> or B`."""
-    other = OTHER_LETTER.match(text, end) if answer and ONE_LETTER.fullmatch(answer) else None
+    other = None
+    if answer and ONE_LETTER.fullmatch(answer):
+        other = OTHER_LETTER.match(text, end)
     return f"{answer}{other[0]}" if answer and other else answer
 
 
@@ -268,7 +270,8 @@ def read_sentence(text: str) -> str | None:
     sentence = SENTENCE.match(text)
     if sentence and DENIED.match(text, sentence.end()):
         return None
-    text = sentence[0].removesuffix("です").removesuffix("입니다") if sentence else text
+    if sentence:
+        text = sentence[0].removesuffix("です").removesuffix("입니다")
     number = PLAIN_NUMBER.match(text)
     if number and REMARK.match(text, number.end()) and not HEDGE.search(text, number.end()):
         return number[0].strip(" *_")

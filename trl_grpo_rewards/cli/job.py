@@ -164,7 +164,10 @@ def describe_default(help: str | None, default: Any, choices: list[str]) -> str 
     """Return the help of an option with its default, unless it has none, or the help says it."""
     if not help or default is None or default is False or "default" in help.lower():
         return help
-    shown = str(default).lower() if choices == TRUTHS else str(default).replace("%", "%%")
+    if choices == TRUTHS:
+        shown = str(default).lower()
+    else:
+        shown = str(default).replace("%", "%%")
     return f"{help} Default: {shown}."
 
 
@@ -316,7 +319,9 @@ def read_dataset(name: str, config: str | None, data_files: Sequence[str] | None
             f"The dataset {name!r} cannot be read: {cause}. Give the name of a dataset on the hub, a local folder, "
             f"or a file: --dataset_name problems.jsonl."
         ) from error
-    return loaded if isinstance(loaded, DatasetDict) else DatasetDict(train=loaded)
+    if isinstance(loaded, DatasetDict):
+        return loaded
+    return DatasetDict(train=loaded)
 
 
 def inspect_files(kind: str, files: Sequence[str]) -> dict[str, Any]:
@@ -440,7 +445,9 @@ def is_question(value: Any) -> bool:
         if not isinstance(value[0], dict):
             return False
         return not {"role", "from"}.isdisjoint(value[0])
-    return isinstance(value, str) and " " in value.strip()
+    if not isinstance(value, str):
+        return False
+    return " " in value.strip()
 
 
 def to_problems(data: Dataset, job: JobArguments, needed: Collection[str]) -> Dataset:

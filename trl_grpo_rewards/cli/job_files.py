@@ -115,7 +115,9 @@ def name_format(name: str | None, data_files: Sequence[str] | None) -> tuple[str
         check_name(name)
         if not data_files:
             check_data_folder(name)
-        files = [name] if Path(name).is_file() else None
+        files = None
+        if Path(name).is_file():
+            files = [name]
     if files:
         return (find_file_format(files[0]), files)
     return (name, data_files)

@@ -118,7 +118,9 @@ def main(arguments: Sequence[str]) -> None:
     args = build_parser().read(arguments)
     with console.exit_on(TypeError, ValueError, OSError, ImportError), console.keep_stdout_for_json(args.json):
         rewards = choose_rewards(args, args.rewards)
-        old = choose_rewards(args, args.against) if args.against else None
+        old = None
+        if args.against:
+            old = choose_rewards(args, args.against)
         for contact in [*list_contacts(rewards), *(list_contacts(old) if old else ())]:
             print(console.make_printable(contact), file=sys.stderr)
         summary = describe_scores(score(args, rewards, old))
@@ -228,7 +230,9 @@ def describe_times(seconds: Sequence[float] | None) -> dict[str, float] | None:
 
 
 def describe_row(group: Group, row: int) -> dict[str, str]:
-    prompt = prompt_text(group.columns["prompts"][row]) if group.columns.get("prompts") else ""
+    prompt = ""
+    if group.columns.get("prompts"):
+        prompt = prompt_text(group.columns["prompts"][row])
     return {"prompt": prompt, "completion": completion_text(group.columns["completions"][row])}
 
 

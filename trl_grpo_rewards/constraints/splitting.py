@@ -150,7 +150,9 @@ def is_end(text: str, end: re.Match[str]) -> bool:
         return True
     start = max(0, end.start() - LONGEST_ABBREVIATION)
     last = LAST_WORD.search(text[start : end.start()])
-    word = last[0].lstrip("'‘’").lower() if last else ""
+    word = ""
+    if last:
+        word = last[0].lstrip("'‘’").lower()
     return is_final(word, end[1] or "")
 
 

@@ -113,7 +113,9 @@ ARGUMENT_READERS: dict[
 
 
 def is_filled(value: Any) -> bool:
-    return isinstance(value, str) and value.strip() != ""
+    if not isinstance(value, str):
+        return False
+    return value.strip() != ""
 
 
 def is_increasing(numbers: Sequence[int]) -> bool:
@@ -142,7 +144,8 @@ def read_constraints(names: Any, arguments: Any = None) -> list[Constraint]:
 
 def drop_arrays(value: Any) -> Any:
     """Return a value with lists and plain numbers in place of arrays and their numbers, as pandas reads them from files."""
-    value = value.tolist() if hasattr(value, "tolist") else value
+    if hasattr(value, "tolist"):
+        value = value.tolist()
     if isinstance(value, (list, tuple)):
         return [drop_arrays(item) for item in value]
     if isinstance(value, Mapping):
@@ -151,7 +154,8 @@ def drop_arrays(value: Any) -> Any:
 
 
 def pair_arguments(names: Any, arguments: Any) -> list[tuple[str, Mapping[str, Any]]]:
-    names = [names] if isinstance(names, (str, Mapping)) else names
+    if isinstance(names, (str, Mapping)):
+        names = [names]
     if not isinstance(names, (list, tuple)):
         raise UnreadableConstraint(f"the constraints are {names!r:.100}, which is not a list")
     if all(isinstance(name, Mapping) for name in names):
@@ -171,7 +175,10 @@ def read_dict(one: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
         raise UnreadableConstraint(f"a constraint has no 'id' or 'instruction_id': {one!r:.100}")
     if isinstance(one[key], (list, tuple)):
         return pair_arguments(one[key], parse_text(one.get("kwargs")))
-    values = one["kwargs"] if "kwargs" in one else {name: value for name, value in one.items() if name != key}
+    if "kwargs" in one:
+        values = one["kwargs"]
+    else:
+        values = {name: value for name, value in one.items() if name != key}
     return [read_pair(one[key], values)]
 
 

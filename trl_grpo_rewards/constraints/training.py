@@ -62,7 +62,8 @@ def palindrome(text: str) -> bool:
 @constraint("letters:letter_counting")
 def letter_counting(text: str, N: int, relation: CountRelation) -> bool:
     """More than three equal letters in a row count as three where there must be many."""
-    text = re.sub(r"(?i)([^\W\d_])\1{3,}", r"\1\1\1", text) if relation == "at least" else text
+    if relation == "at least":
+        text = re.sub(r"(?i)([^\W\d_])\1{3,}", r"\1\1\1", text)
     return meets_relation(sum(map(str.isalpha, text)), relation, N)
 
 

@@ -267,7 +267,10 @@ class Client:
         if form.structured:
             schema = {"name": "verdict", "strict": True, "schema": prompt.schema}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
-        client = self.client if retries == self.settings.retries else self.client.with_options(max_retries=retries)
+        if retries == self.settings.retries:
+            client = self.client
+        else:
+            client = self.client.with_options(max_retries=retries)
         raw = await client.chat.completions.with_raw_response.create(
             model=self.settings.model, messages=[{"role": "user", "content": prompt.render()}], extra_body=body
         )
@@ -330,6 +333,10 @@ def read_reply_text(reply: Any) -> str:
 
 
 def count_tokens(reply: Any, name: str) -> int:
-    usage = reply.get("usage") if isinstance(reply, dict) else None
-    count = usage.get(name) if isinstance(usage, dict) else None
+    usage = None
+    if isinstance(reply, dict):
+        usage = reply.get("usage")
+    count = None
+    if isinstance(usage, dict):
+        count = usage.get(name)
     return count if isinstance(count, int) else 0

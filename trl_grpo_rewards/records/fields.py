@@ -83,7 +83,9 @@ class Copier:
         """Return the text for a key of a dict."""
         self.is_same &= issubclass(type(key), str)
         name = self.copy(key, levels)
-        return name if isinstance(name, str) else json.dumps(name)
+        if isinstance(name, str):
+            return name
+        return json.dumps(name)
 
     def _replace(self, text: str) -> Any:
         self.is_same = False
@@ -213,7 +215,9 @@ def drop_infinite(values: list) -> list:
 
 
 def drop_if_infinite(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else value
+    if value is None or not math.isfinite(value):
+        return None
+    return value
 
 
 def hash_prompt(prompt: Any) -> str:
@@ -247,7 +251,9 @@ def is_count(value: Any) -> bool:
 
 
 def is_text(value: Any) -> bool:
-    return isinstance(value, str) and not HALF_OF_A_PAIR.search(value)
+    if not isinstance(value, str):
+        return False
+    return not HALF_OF_A_PAIR.search(value)
 
 
 def is_prompt(value: Any) -> bool:

@@ -173,8 +173,12 @@ def read_lines(files: Iterable[Path]) -> Iterator[tuple[str, bytes, Place | None
         start = 0
         with file.open("rb") as lines:
             for line in lines:
-                match = RECORD_START.match(line) if line.endswith((b"}\n", b"}\r\n")) else None
-                place = Place(int(match[1]), int(match[2]), int(match[4] or match[2])) if match else None
+                match = None
+                if line.endswith((b"}\n", b"}\r\n")):
+                    match = RECORD_START.match(line)
+                place = None
+                if match:
+                    place = Place(int(match[1]), int(match[2]), int(match[4] or match[2]))
                 yield f"byte {start} of {str(file)!r}", line, place
                 start += len(line)
 

@@ -46,7 +46,10 @@ class ScoredGroup:
         scores[:, left_out] = np.nan
         totals[left_out] = np.nan
         is_named = rule.outcome_reward in names
-        outcome = names.index(rule.outcome_reward) if is_named else find_first_outcome(self.rewards.rewards, weights)
+        if is_named:
+            outcome = names.index(rule.outcome_reward)
+        else:
+            outcome = find_first_outcome(self.rewards.rewards, weights)
         return find_kind(rule, totals.tolist(), scores[outcome].tolist(), scores.tolist(), weights) != "live"
 
 
@@ -75,7 +78,10 @@ def score_term(reward: Reward, groups: list[Group]) -> list[tuple[list[Score], f
 
 
 def build_arguments(group: Group) -> dict[str, Any]:
-    state = {} if group.step is None else {"trainer_state": SimpleNamespace(global_step=group.step - 1)}
+    if group.step is None:
+        state = {}
+    else:
+        state = {"trainer_state": SimpleNamespace(global_step=group.step - 1)}
     return {**group.columns, **state}
 
 

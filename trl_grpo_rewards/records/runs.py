@@ -46,7 +46,9 @@ def find_run_folder(source: str | Path) -> Path:
     """Return the output directory of a run. `source` is as for `read_records`."""
     source = Path(source)
     folder = source.parent if source.is_file() else source
-    return folder.parent if folder.name in (FOLDER, TABLES) else folder
+    if folder.name in (FOLDER, TABLES):
+        return folder.parent
+    return folder
 
 
 def is_description(run: Any) -> bool:
@@ -147,7 +149,9 @@ def list_log_files(source: str | Path) -> list[Path]:
 
 def number_checkpoint(state: Path) -> int:
     number = state.parent.name.split("-")[-1]
-    return int(number) if number.isdigit() else -1
+    if number.isdigit():
+        return int(number)
+    return -1
 
 
 def is_log_name(file: Path) -> bool:

@@ -90,7 +90,8 @@ def find_fates(batch: Batch, reward: Reward, scores: list[Score], refused: bool)
             fate = ""
         elif score is not None:
             solutions = [gold for column in columns for gold in list_solutions(batch.columns[column][row])]
-            fate = "plain numbers" if is_between_numbers(batch.columns["completions"][row], solutions) else fate
+            if is_between_numbers(batch.columns["completions"][row], solutions):
+                fate = "plain numbers"
         fates.append(fate)
     return fates
 

@@ -26,7 +26,9 @@ TAG_NAME = re.compile(r"[\w.-]+")
 
 
 def are_tag_names(names: Sequence[str]) -> bool:
-    return len({*names}) == len(names) and all(map(TAG_NAME.fullmatch, names))
+    if len({*names}) != len(names):
+        return False
+    return all(map(TAG_NAME.fullmatch, names))
 
 
 @reward(

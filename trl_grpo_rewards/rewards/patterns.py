@@ -186,9 +186,14 @@ def compute_existing_share(numbers: set[int], sources: Any) -> Score:
             f"citations() requires the sources of a row to be a list of texts, or a text with one source per line; got "
             f"{sources!r}. Convert the column."
         )
-    items = [line for line in sources.splitlines() if line.strip()] if isinstance(sources, str) else sources
+    if isinstance(sources, str):
+        items = [line for line in sources.splitlines() if line.strip()]
+    else:
+        items = sources
     existing = {place for place, item in enumerate(items, 1) if item is not None and str(item).strip()}
-    return len(numbers & existing) / len(numbers) if numbers else 0.0
+    if numbers:
+        return len(numbers & existing) / len(numbers)
+    return 0.0
 
 
 EQUALS_SIGN = re.compile(r"[\w)}\]'%°]!? ?&? ?= ?[\w({\\+.\[-]")

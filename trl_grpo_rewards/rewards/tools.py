@@ -178,7 +178,9 @@ def tool_errors(messages: list[Message], *, limit: PositiveInt | None = None) ->
     else:
         failed = sum(call.arguments is None for call in calls)
     count = limit or max(len(calls), len(results))
-    return -min(1.0, failed / count) if failed else 0.0
+    if failed:
+        return -min(1.0, failed / count)
+    return 0.0
 
 
 @reward(
@@ -220,7 +222,11 @@ def is_turn(reply: Message) -> bool:
 
 def can_read(attribute: str, low: float | None, high: float | None) -> bool:
     is_range = low is high is None or (low is not None and high is not None and low < high)
-    return is_range and attribute.isidentifier() and not attribute.startswith("_")
+    if not is_range:
+        return False
+    if not attribute.isidentifier():
+        return False
+    return not attribute.startswith("_")
 
 
 @reward(

@@ -71,10 +71,12 @@ class ExpectedCall:
 def read_structured_call(value: Any) -> ToolCall:
     """Return the call in an entry of a message's `tool_calls`. Its arguments are a dict, or JSON text as in OpenAI's API."""
     function = value.get("function", value) if isinstance(value, Mapping) else {}
-    function = function if isinstance(function, Mapping) else {}
+    if not isinstance(function, Mapping):
+        function = {}
     name = function.get("name")
     arguments = function.get("arguments")
-    arguments = {} if arguments in (None, "") else arguments
+    if arguments in (None, ""):
+        arguments = {}
     if isinstance(arguments, str):
         with contextlib.suppress(ValueError, RecursionError):
             arguments = read_json(arguments)
@@ -108,7 +110,9 @@ def decode_call(text: str, start: int) -> tuple[Any, int | None]:
         value, end = DECODER.raw_decode(text, skip_space(text, start))
     except (ValueError, RecursionError):
         end = text.find(CALL_END, start)
-        value = read_marked_call(text[start:end].strip()) if end >= 0 else None
+        value = None
+        if end >= 0:
+            value = read_marked_call(text[start:end].strip())
         return value, None if value is None else end + len(CALL_END)
     end = skip_space(text, end)
     return value, end + len(CALL_END) if text.startswith(CALL_END, end) else None
@@ -139,7 +143,9 @@ def read_whole_text(text: str) -> list[ToolCall]:
     if first.strip() in ("```", "```json") and rest.endswith("```"):
         text = rest.removesuffix("```").strip()
     try:
-        value = read_json(text) if text[:1] in ("[", "{") else None
+        value = None
+        if text[:1] in ("[", "{"):
+            value = read_json(text)
     except (ValueError, RecursionError):
         return read_python_calls(text)
     items = value if isinstance(value, list) else [value]
@@ -258,7 +264,9 @@ def read_choice_value(value: Any) -> Any:
         listed = {key: one if isinstance(one, (list, NoneType)) else [one] for key, one in value.items()}
         return read_choices(listed)
     is_objects = isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value)
-    return [read_choice_value(item) for item in value] if is_objects else value
+    if is_objects:
+        return [read_choice_value(item) for item in value]
+    return value
 
 
 Comparison: TypeAlias = Literal["exact", "number", "text", "set", "ignore"]  # of the values of an argument

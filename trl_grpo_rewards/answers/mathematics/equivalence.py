@@ -77,7 +77,9 @@ def list_operations(value: Value) -> set[str]:
     operations = set()
     for node in walk(value):
         if isinstance(node, Operation):
-            exponent = evaluate_exactly(node.operands[1]) if node.name == "^" else None
+            exponent = None
+            if node.name == "^":
+                exponent = evaluate_exactly(node.operands[1])
             operations.add(node.name if exponent is None or exponent.denominator > 1 else "*")
     return operations
 
@@ -310,7 +312,9 @@ def are_arbitrary(constants: set[str], others: set[str], is_solution: bool) -> b
     if is_solution and 1 < len(constants) == len(others - constants):
         return True
     is_general = any(GENERAL.fullmatch(name) for name in constants | others)
-    return is_general and all(CONSTANT_NAMES.fullmatch(name) for name in others)
+    if not is_general:
+        return False
+    return all(CONSTANT_NAMES.fullmatch(name) for name in others)
 
 
 def are_renamed(golds: Values, answers: Values, roles: Roles) -> bool:
@@ -366,7 +370,9 @@ def is_same_span(one: Span, other: Span) -> bool:
     sizes = [*map(abs, one.base), *map(abs, other.base)]
     size = max(*sizes, CONTEXT.mpf(1))
     is_within = is_spanned(one.slopes, [*other.slopes, difference], size)
-    return is_within and is_spanned(other.slopes, one.slopes, size)
+    if not is_within:
+        return False
+    return is_spanned(other.slopes, one.slopes, size)
 
 
 def draw_sides(rng: random.Random, variables: Sequence[str], count: int) -> Iterator[list[Point]]:

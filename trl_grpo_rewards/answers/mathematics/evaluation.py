@@ -146,7 +146,9 @@ def evaluate(value: Value, point: Point, only_real: bool = False) -> Numeric:
 @functools.lru_cache(maxsize=4096)
 def to_decimal(number: Fraction) -> Numeric:
     whole = CONTEXT.mpf(number.numerator)
-    return whole if number.denominator == 1 else whole / number.denominator
+    if number.denominator == 1:
+        return whole
+    return whole / number.denominator
 
 
 def evaluate_node(value: Value, point: Point, only_real: bool) -> Numeric:
@@ -209,7 +211,9 @@ def evaluate_series(value: Operation, point: Point, only_real: bool) -> Numeric:
 
 
 def is_whole(number: Numeric) -> bool:
-    return isinstance(number, CONTEXT.mpf) and number == int(number)
+    if not isinstance(number, CONTEXT.mpf):
+        return False
+    return number == int(number)
 
 
 # Operations that are not computed from their operands alone; None stands for those that are, after all.

@@ -76,8 +76,9 @@ class Same:
 
     def is_renamed(self, golds: Values, answers: Values) -> bool:
         """Return whether answers in some order are the same as golds up to constants. Only three may be reordered."""
-        orders = itertools.permutations(answers) if not self.is_part and len(golds) < 4 else ()
-        return any(are_same_up_to_constants(golds, order) for order in orders)
+        if self.is_part or len(golds) > 3:
+            return False
+        return any(are_same_up_to_constants(golds, order) for order in itertools.permutations(answers))
 
     def pair_up(self, golds: Values, answers: Values) -> bool | None:
         """Return whether each gold value has an answer of its own, or None if that is not known of some."""
@@ -102,4 +103,6 @@ class Same:
 
 
 def conjoin(verdicts: Sequence[bool | None]) -> bool | None:
-    return False if False in verdicts else None if None in verdicts else True
+    if False in verdicts:
+        return False
+    return None if None in verdicts else True

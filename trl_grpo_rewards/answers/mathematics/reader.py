@@ -69,7 +69,9 @@ class Reader:
             if outer in ("[", "("):
                 return None
             return Token("open", "(")
-        after = self.tokens[place + 1].text if place + 1 < len(self.tokens) else ""
+        after = ""
+        if place + 1 < len(self.tokens):
+            after = self.tokens[place + 1].text
         if text == outer == "[" and after in AFTER_INTERVALS:
             return Token("close", ")")
         return None
@@ -113,7 +115,9 @@ class Reader:
 
     def peek(self, ahead: int = 0) -> Token | None:
         place = self.place + ahead
-        return self.tokens[place] if place < self.end else None
+        if place < self.end:
+            return self.tokens[place]
+        return None
 
     def opens(self, ahead: int) -> bool:
         token = self.peek(ahead)

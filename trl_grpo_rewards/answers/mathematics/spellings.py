@@ -90,7 +90,9 @@ def widen(letter: str) -> str:
         above, _, below = plain.partition("⁄")
         return f"\\frac{{{above}}}{{{below}}}"
     plain = SIGN_COMMANDS.get(plain, plain if len(plain) == 1 else letter)
-    return f"{plain} " if plain.startswith(("\\", "^\\")) else plain
+    if plain.startswith(("\\", "^\\")):
+        return f"{plain} "
+    return plain
 
 
 def skip_group(text: str, position: int) -> int:

@@ -297,11 +297,14 @@ class Tokenizer:
             return PLAIN_COMMANDS[letters]
         if letters == "mod":
             return "\\mod" if self.is_after("(") else None
-        return None if self.font in PLAIN_FONTS else self.find_upright_command(letters)
+        if self.font in PLAIN_FONTS:
+            return None
+        return self.find_upright_command(letters)
 
     def find_upright_command(self, letters: str) -> str | None:
         usual = FUNCTION_OF.get(letters, letters) if self.font == "upright" else letters
-        usual = usual.lower() if usual.startswith("Arc") else usual
+        if usual.startswith("Arc"):
+            usual = usual.lower()
         return f"\\{usual}" if usual in FUNCTIONS or usual in OPERATORS else None
 
     def add_joined(self, joined: Found) -> None:

@@ -64,7 +64,9 @@ SHORT_SYMBOLS = {spelling for spelling in UNIT_OF if 2 <= len(spelling) <= 3 and
 def find_unit(word: str) -> Unit | None:
     """Return what a symbol or word means, or None for an unknown one. Case matters in symbols, such as `mW` and `MW`."""
     unit = UNIT_OF.get(word)
-    return unit if unit or len(word) <= 2 else UNIT_OF.get(word.casefold())
+    if unit or len(word) <= 2:
+        return unit
+    return UNIT_OF.get(word.casefold())
 
 
 def match_units(gold: Unit, answer: Unit) -> bool:

@@ -69,7 +69,9 @@ def is_operation(value: Value, *names: str) -> TypeGuard[Operation]:
 
 
 def operands_of(value: Value, *names: str) -> tuple[Value, ...]:
-    return value.operands if is_operation(value, *names) else ()
+    if is_operation(value, *names):
+        return value.operands
+    return ()
 
 
 def list_parts(value: Value) -> list[Value]:
@@ -88,7 +90,9 @@ def change_parts(value: Value, change: Callable[[Value], Value]) -> Value:
     def change_all(found: Any) -> Any:
         if isinstance(found, tuple):
             return tuple(map(change_all, found))
-        return change(found) if isinstance(found, Value) else found
+        if isinstance(found, Value):
+            return change(found)
+        return found
 
     return replace(value, **{name: change_all(getattr(value, name)) for name in value.__match_args__})
 

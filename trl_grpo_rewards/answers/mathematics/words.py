@@ -69,7 +69,9 @@ def find_number_word(words: Sequence[str]) -> Fraction | None:
 
 def find_fraction(words: Sequence[str]) -> Fraction | None:
     """Return the number of words of which the last one may divide it: `three quarters`, but not `three quarter`."""
-    last = words[-1] if len(words) > 1 else ""
+    last = ""
+    if len(words) > 1:
+        last = words[-1]
     whole = FRACTIONS.get(last, FRACTIONS.get(last.removesuffix("s")))
     if whole is None:
         return add_up(words)

@@ -45,7 +45,9 @@ def combine_values(name: str, left: Value, right: Value) -> Value:
 
 def use_product(value: Value) -> Value:
     """Return a quantity as the product that it may also be, and any other value unchanged."""
-    return value.product or value if isinstance(value, Quantity) else value
+    if isinstance(value, Quantity):
+        return value.product or value
+    return value
 
 
 def combine_expressions(name: str, left: Value, right: Value) -> Value:

@@ -145,7 +145,10 @@ def read_subscript(reader: Reader) -> str:
 def starts_power(reader: Reader, name: str) -> bool:
     """Whether the next number is the base of a power, as in `n2^{n-1}` and `x2^3`, and no index, as in `x1^2 + x2^2`."""
     number, sign, *texts = reader.ahead(5)
-    exponent = texts[1] if texts[::2] == ["{", "}"] else texts[0]
+    if texts[::2] == ["{", "}"]:
+        exponent = texts[1]
+    else:
+        exponent = texts[0]
     if sign != "^" or number == "10" or not exponent.isdecimal():
         return sign == "^"
     if name == "":
@@ -215,7 +218,9 @@ def read_accent(reader: Reader) -> Value:
     spelling = reader.spelling()
     if spelling == ["0"]:
         return ZERO
-    letter = re.sub(r"\\mathbf\{(.)\}", r"\1", spelling[0]) if len(spelling) == 1 else ""
+    letter = ""
+    if len(spelling) == 1:
+        letter = re.sub(r"\\mathbf\{(.)\}", r"\1", spelling[0])
     if command in ("\\vec", "\\hat", "\\overrightarrow") and letter in ("i", "j", "k"):
         return finish_name(reader, f"\\mathbf{{{letter}}}")
     return finish_name(reader, f"{command}{{{' '.join(spelling)}}}")

@@ -269,7 +269,9 @@ def starts_greek_unit(reader: Reader, place: int) -> bool:
     r"""Whether a Greek letter after a factor is a unit or the prefix of one: `5\ \Omega`, `5\ \mu\text{m}`."""
     text = reader.tokens[place].text
     is_after_number = reader.tokens[place - 1].kind in NUMBERS
-    after = reader.tokens[place + 1] if place + 1 < reader.end else None
+    after = None
+    if place + 1 < reader.end:
+        after = reader.tokens[place + 1]
     if text == "\\Omega":
         return is_after_number or after is None
     if text != "\\mu" or after is None:
@@ -351,7 +353,9 @@ def are_within(gold: Value, answer: Value, tolerance: float) -> bool | None:
 
 
 def is_finite(number: Numeric) -> bool:
-    return is_real(number) and abs(number) < CONTEXT.inf
+    if not is_real(number):
+        return False
+    return abs(number) < CONTEXT.inf
 
 
 # --- what is left to work out

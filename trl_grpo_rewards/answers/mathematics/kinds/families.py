@@ -85,7 +85,9 @@ def find_condition_in_words(tokens: list[Token]) -> tuple[str, str] | None:
     if len(names) != 1 or not words <= IN_WORDS:
         return None
     domain = find_domain_in_words(words)
-    return None if domain is None else (names[0], domain)
+    if domain is None:
+        return None
+    return (names[0], domain)
 
 
 def find_domain_in_words(words: set[str]) -> str | None:
@@ -93,7 +95,9 @@ def find_domain_in_words(words: set[str]) -> str | None:
         return None
     if "positive" in words:
         return "N+"
-    return "Z" if words.isdisjoint(("natural", "nonnegative")) else "N"
+    if words.isdisjoint(("natural", "nonnegative")):
+        return "Z"
+    return "N"
 
 
 def states_condition(reader: Reader, place: int) -> bool:
@@ -197,7 +201,9 @@ def list_families(value: Value, other: Value) -> list[Family]:
         return []
     parts = [as_family(item, other) for item in value.items]
     families = [part for part in parts if isinstance(part, Family)]
-    return families if len(families) == len(parts) else []
+    if len(families) == len(parts):
+        return families
+    return []
 
 
 def widen_steps(families: list[Family], its_families: list[Family]) -> tuple[list[Family], list[Family]]:

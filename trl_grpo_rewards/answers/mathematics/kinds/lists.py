@@ -63,7 +63,9 @@ def is_finite_set(value: Value) -> TypeGuard[Collection]:
 
 def items_of(value: Value) -> tuple[Value, ...]:
     """Return the items of a list without brackets, or the value itself."""
-    return value.items if is_list(value) else (value,)
+    if is_list(value):
+        return value.items
+    return (value,)
 
 
 def is_tuple(value: Value) -> TypeGuard[Collection]:
@@ -302,13 +304,18 @@ def choose_signs(value: Value, sign: int) -> Value:
     *first, last = value.operands
     if (value.name == "pm") != (sign == 1):
         last = Operation("-", (last,))
-    return Operation("+", (*first, last)) if first else last
+    if first:
+        return Operation("+", (*first, last))
+    return last
 
 
 # --- comparison
 def find_components(value: Value, size: int) -> Value:
     """Return the vector of this size that a sum of unit vectors is, or the value itself."""
-    names = find_names(value) if size in (2, 3) and is_expression(value) else set()
+    if size in (2, 3) and is_expression(value):
+        names = find_names(value)
+    else:
+        names = set()
     for units in VECTORS:
         if names & {*units[:size]} and not names & {*units[size:]}:
             axes = [{unit: ONE if unit == name else ZERO for unit in units} for name in units[:size]]
@@ -327,7 +334,9 @@ def find_letters(value: Value) -> tuple[Value, ...]:
 def is_letter(value: Value) -> bool:
     if not isinstance(value, Symbol):
         return False
-    return len(value.name) == 1 and value.name in CHOICE_LETTERS
+    if len(value.name) != 1:
+        return False
+    return value.name in CHOICE_LETTERS
 
 
 def as_collection(value: Value, other: Value) -> Value:
@@ -388,7 +397,9 @@ def find_single(value: Value) -> Value | None:
     item = value.items[0]
     if is_finite_set(value) and len(value.items) == 1 and item != EMPTY_SET and not is_finite_set(item):
         return item
-    return None if value.decimal is None else Number(value.decimal)
+    if value.decimal is None:
+        return None
+    return Number(value.decimal)
 
 
 COLLECTIONS = Kind(lambda value: isinstance(value, Collection), match_collections)

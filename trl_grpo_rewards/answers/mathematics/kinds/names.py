@@ -21,7 +21,9 @@ def is_matrix_name(value: Value, values: list[Value]) -> bool:
     """Whether a side is `A^{-1}`, `A^2` or `A + B`, and the others are matrices. `2A` names no matrix."""
     matrices = operands_of(value, "^")[:1] or operands_of(value, "+")
     are_names = bool(matrices) and all(isinstance(name, Symbol) and name.name.isupper() for name in matrices)
-    return are_names and all(isinstance(side, Matrix) for side in values)
+    if not are_names:
+        return False
+    return all(isinstance(side, Matrix) for side in values)
 
 
 def is_constant(value: Value) -> bool:
@@ -43,7 +45,9 @@ def is_name(value: Value) -> bool:
         return all(map(is_name, list_parts(value)))
     if not isinstance(value, Operation):
         return False
-    return value.name in ARE_NAMES and ARE_NAMES[value.name](value)
+    if value.name not in ARE_NAMES:
+        return False
+    return ARE_NAMES[value.name](value)
 
 
 def is_named_length(value: Operation) -> bool:

@@ -39,7 +39,10 @@ class Based(Value):
 def parse_base(texts: Sequence[str]) -> int | None:
     words = [text.casefold() for text in texts if text not in "{}()"]
     word = " ".join(words[1:] if words[:1] == ["base"] else words)
-    base = int(word) if word.isdecimal() and len(word) < 3 else NAMED_BASES.get(word, 0)
+    if word.isdecimal() and len(word) < 3:
+        base = int(word)
+    else:
+        base = NAMED_BASES.get(word, 0)
     return base if 2 <= base <= LARGEST else None
 
 
@@ -68,7 +71,9 @@ def read_digits_with_letters(reader: Reader) -> Value | None:
         return None
     digits = "".join(texts[:place]).strip("()")
     after = texts[place + 1 :]
-    base = parse_base(after) if len(after) == 1 or after[0] + after[-1] == "{}" else None
+    base = None
+    if len(after) == 1 or after[0] + after[-1] == "{}":
+        base = parse_base(after)
     if base is None or not may_have_letters(digits, base):
         return None
     reader.place = reader.end
@@ -84,7 +89,9 @@ def may_have_letters(digits: str, base: int) -> bool:
 
 def is_apart(before: Token, token: Token) -> bool:
     """Whether a space is before a token that is not in a text, so that the two are not one number."""
-    return token.spaced and not (token.upright or before.upright)
+    if not token.spaced:
+        return False
+    return not (token.upright or before.upright)
 
 
 def read_base(reader: Reader, value: Value) -> Value | None:

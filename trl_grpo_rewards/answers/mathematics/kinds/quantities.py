@@ -401,7 +401,9 @@ def match_radians(gold: Value, answer: Value, same: Same) -> bool | None:
     its_value, _ = split_unit(answer)
     if is_expression(value) and is_expression(its_value) and same(as_plain_number(gold), as_plain_number(answer)):
         return True
-    return False if "\\pi" in find_names(value if unit else its_value) else None
+    if "\\pi" in find_names(value if unit else its_value):
+        return False
+    return None
 
 
 def is_ambiguous(answer: Value) -> bool:
@@ -422,7 +424,9 @@ def as_plain_number(value: Value) -> Value:
         return number
     if unit == PERCENT:
         return Operation("/", (number, make_number(100)))
-    return Operation("radians", (number,)) if unit == DEGREES else number
+    if unit == DEGREES:
+        return Operation("radians", (number,))
+    return number
 
 
 def has_variables(value: Value) -> bool:

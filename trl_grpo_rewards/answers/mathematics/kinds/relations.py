@@ -354,7 +354,9 @@ def is_name_of(right: Value, left: Value) -> bool:
     r"""Whether an equation has its name on the right: `5 = x`, `\{1\} = A \cap B`."""
     if is_set_name(right):
         return not is_set_name(left)
-    return is_constant(left) and is_name(right) and not is_name(left)
+    if not is_constant(left):
+        return False
+    return is_name(right) and not is_name(left)
 
 
 def can_be_named(name: Value, values: list[Value]) -> bool:
@@ -466,7 +468,9 @@ def match_relations(gold: Value, answer: Value, same: Same) -> Verdict:
 
 def find_value(side: Value) -> Value | None:
     """Return the value that a relation gives a name, or a value that is not a relation."""
-    return find_labelled_value(side) if isinstance(side, Relation) else side
+    if isinstance(side, Relation):
+        return find_labelled_value(side)
+    return side
 
 
 def match_chains(gold: Relation, answer: Relation, same: Same) -> bool | None:

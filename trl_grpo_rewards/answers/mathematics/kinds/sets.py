@@ -263,7 +263,9 @@ def find_all_sets(values: Sequence[Value]) -> list[RealSet] | None:
     """Return the sets that values are, or None if one is no set."""
     parts = [*map(find_set, values)]
     found = [part for part in parts if part is not None]
-    return found if len(found) == len(parts) else None
+    if len(found) == len(parts):
+        return found
+    return None
 
 
 def find_builder(value: Builder) -> RealSet | None:
@@ -315,7 +317,9 @@ def find_numbers(value: Collection) -> RealSet | None:
     if None in numbers:
         return None
     if value.brackets == "{}":
-        return None if ENDLESS in map(abs, numbers) else make_points(numbers)
+        if ENDLESS in map(abs, numbers):
+            return None
+        return make_points(numbers)
     if len(numbers) != 2 or value.brackets not in BRACKETS_OF.values():
         return None
     return find_between(value.brackets, *numbers)

@@ -151,7 +151,9 @@ def is_sentence(tokens: list[Token]) -> bool:
     words = {token.text.casefold() for token in tokens if token.kind == "word" or token.text in ("\\max", "\\min")}
     if len(words) >= SENTENCE_WORDS:
         return True
-    return len(words) > 1 and any(token.kind == "command" for token in tokens)
+    if len(words) <= 1:
+        return False
+    return any(token.kind == "command" for token in tokens)
 
 
 def is_title(tokens: list[Token]) -> bool:
@@ -328,7 +330,9 @@ def skip_brackets(reader: Reader, value: Value) -> Value:
 def match_texts(gold: Value, answer: Value, same: Same) -> bool:
     """Compare words without case, articles and plural. An answer may add a noun such as `function` to an adjective."""
     if not isinstance(gold, Text):
-        return isinstance(answer, Text) and are_letters(gold, answer)
+        if not isinstance(answer, Text):
+            return False
+        return are_letters(gold, answer)
     if not isinstance(answer, Text):
         return are_letters(answer, gold)
     words = normalize_words(gold.words)
@@ -350,7 +354,9 @@ def list_letters(value: Value) -> list[str]:
         return value.name.split()
     operands = operands_of(value, "*")
     names = [operand.name for operand in operands if isinstance(operand, Symbol)]
-    return names if len(names) == len(operands) else []
+    if len(names) == len(operands):
+        return names
+    return []
 
 
 TEXT_VALUES = Kind(lambda value: isinstance(value, Text), match_texts)
