@@ -72,7 +72,7 @@ def find_broken(signs: Signs) -> Findings:
     if not ends or not changes:
         return []
     before, after = ends
-    values = {"best": before.mean, "early": before.span, "worst": after.mean, "late": after.span}
+    values = {"about": signs.terms, "best": before.mean, "early": before.span, "worst": after.mean, "late": after.span}
     return [values | {"changes": join_names(changes), "before": before.last, "next": before.last + 1}]
 
 
