@@ -202,6 +202,7 @@ AUDITED = {
     "beta holds the model": ("no_rise", {"accuracy": ramp(0.07, 0.07), "format": STAYS, "held_out": STAYS, "entropy": ramp(0.5, 0.5), "length": ramp(120, 120)}),
     "few groups are live, and nothing rises": ("mostly_dead", {"accuracy": ramp(0.12, 0.12), "format": STAYS, "held_out": ramp(0.12, 0.12), "dead": ramp(0.85, 0.85)}),
     "the learning rate breaks the model": ("broken", {"accuracy": drop(0.2, 0.0, 0.1), "format": drop(0.5, 0.0, 0.1), "held_out": drop(0.2, 0.0, 0.1), "dead": drop(0.3, 1.0, 0.1), "entropy": drop(0.5, 6.0, 0.1), "clipped": drop(0.1, 1.0, 0.1), "length": drop(120, 256, 0.1)}),
+    "from the second step on": ("broken", {"accuracy": drop(0.3, 0.0, 0.01), "format": drop(0.5, 0.0, 0.01), "held_out": drop(0.3, 0.0, 0.01), "dead": drop(0.3, 1.0, 0.01), "clipped": drop(0.1, 1.0, 0.01), "length": drop(120, 256, 0.01)}),
 }  # fmt: skip
 """Faults that are constant, or below an end point, or that come first, with the rule whose sentence should come first."""
 
@@ -218,6 +219,11 @@ def test_a_model_that_broke_is_told_to_go_back_and_never_to_raise_a_limit():
     ((warning,), *others) = find(simulate(**options)).values()
     assert "Lower the learning rate, and continue from the last checkpoint before step" in warning.details
     assert "the entropy went from" in warning.details and not any("Raise max" in one.details for (one,) in others)
+
+
+def test_a_distance_that_is_closed_is_not_dead():
+    closed = {"scale": -5.0, "accuracy": lambda at: min(0.4 + at, 1.0), "dead": drop(0.1, 1.0)}
+    assert "dead" not in find(simulate(**closed))
 
 
 def test_a_reward_that_never_pays_is_told_from_a_log_alone():
