@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.made_logs import SITUATIONS, bump, ramp, simulate
+from helpers.made_logs import SITUATIONS, bump, drop, ramp, simulate
 from trl_grpo_rewards.diagnosis.signs import Signs
 from trl_grpo_rewards.diagnosis.symptoms import diagnose
 from trl_grpo_rewards.diagnosis.table import SYMPTOMS
@@ -190,3 +190,54 @@ def test_the_docs_have_every_rule_and_an_answer_for_each():
     assert {rule.page for rule in SYMPTOMS} <= {
         re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in headings
     }
+
+
+STAYS = ramp(0.25, 0.25)
+AUDITED = {
+    "80 % are cut off from the start to the end": ("cut_off", {"clipped": ramp(0.8, 0.8), "accuracy": ramp(0.08, 0.1), "held_out": ramp(0.08, 0.1)}),
+    "60 % are, and nothing is learned": ("cut_off", {"clipped": ramp(0.6, 0.6), "accuracy": ramp(0.12, 0.12), "held_out": ramp(0.12, 0.12)}),
+    "most groups are dead in the last third": ("mostly_dead", {"accuracy": lambda at: min(0.2 + at, 0.6), "dead": drop(0.4, 0.93), "held_out": ramp(0.2, 0.6)}),
+    "the divergence is 4": ("kl", {"kl": lambda at: 0.02 * 200**at}),
+    "three times as long, and hardly better": ("longer", {"length": ramp(100, 330), "accuracy": STAYS, "held_out": ramp(0.2, 0.25), "format": ramp(0.9, 0.9)}),
+    "beta holds the model": ("no_rise", {"accuracy": ramp(0.07, 0.07), "format": STAYS, "held_out": STAYS, "entropy": ramp(0.5, 0.5), "length": ramp(120, 120)}),
+    "few groups are live, and nothing rises": ("mostly_dead", {"accuracy": ramp(0.12, 0.12), "format": STAYS, "held_out": ramp(0.12, 0.12), "dead": ramp(0.85, 0.85)}),
+    "the learning rate breaks the model": ("broken", {"accuracy": drop(0.2, 0.0, 0.1), "format": drop(0.5, 0.0, 0.1), "held_out": drop(0.2, 0.0, 0.1), "dead": drop(0.3, 1.0, 0.1), "entropy": drop(0.5, 6.0, 0.1), "clipped": drop(0.1, 1.0, 0.1), "length": drop(120, 256, 0.1)}),
+    "from the second step on": ("broken", {"accuracy": drop(0.3, 0.0, 0.01), "format": drop(0.5, 0.0, 0.01), "held_out": drop(0.3, 0.0, 0.01), "dead": drop(0.3, 1.0, 0.01), "clipped": drop(0.1, 1.0, 0.01), "length": drop(120, 256, 0.01)}),
+}  # fmt: skip
+"""Faults that are constant, or below an end point, or that come first, with the rule whose sentence should come first."""
+
+
+@pytest.mark.parametrize("name", AUDITED)
+def test_the_first_sentence_is_the_cause(name):
+    rule, options = AUDITED[name]
+    first = [next(iter(find(simulate(seed=seed, **options))), "") for seed in range(10)]
+    assert first.count(rule) >= 8, first
+
+
+def test_a_model_that_broke_is_told_to_go_back_and_never_to_raise_a_limit():
+    _, options = AUDITED["the learning rate breaks the model"]
+    ((warning,), *others) = find(simulate(**options)).values()
+    assert "Lower the learning rate, and continue from the last checkpoint before step" in warning.details
+    assert "the entropy went from" in warning.details and not any("Raise max" in one.details for (one,) in others)
+
+
+def test_a_distance_that_is_closed_is_not_dead():
+    closed = {"scale": -5.0, "accuracy": lambda at: min(0.4 + at, 1.0), "dead": drop(0.1, 1.0)}
+    assert "dead" not in find(simulate(**closed))
+
+
+def test_a_reward_that_never_pays_is_told_from_a_log_alone():
+    silent = {"rewards/cites/mean": 0.0, "rewards/cites/std": 0.0}
+    log = [{**one, **silent} for one in simulate(steps=40)]
+    assert [one.title for one in find(log)["constant"]] == ["cites is constant"] and len(find(log)) == 1
+
+
+@pytest.mark.parametrize(("last", "is_better"), [(0.22, False), (0.45, True)])
+def test_few_evaluations_are_better_only_beyond_their_interval(last, is_better):
+    scores = {0: 0.2, 60: last}
+    log = [
+        {"step": step, "eval_runtime": 2.0, "eval_samples_per_second": 32.0, "eval_reward": score, "eval_rewards/accuracy/mean": score,
+         "eval_rewards/accuracy/std": 0.4}
+        for step, score in scores.items()
+    ]  # fmt: skip
+    assert Signs(log, outcome="accuracy").is_better_held_out() is is_better

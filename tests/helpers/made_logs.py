@@ -18,8 +18,9 @@ def bump(start: float, top: float, end: float) -> Callable[[float], float]:
     return lambda at: ramp(start, top)(2 * at) if at < 0.5 else ramp(top, end)(2 * at - 1)
 
 
-def drop(before: float, after: float) -> Callable[[float], float]:
-    return lambda at: before if at <= 0.6 else after
+def drop(before: float, after: float, end: float = 0.6) -> Callable[[float], float]:
+    """Return a curve that has another value after the share `end` of the run."""
+    return lambda at: before if at <= end else after
 
 
 HEALTHY: dict[str, Callable[[float], float]] = {

@@ -100,7 +100,7 @@ def answered(step, prompt, solution, answers):
 
 def test_solutions_against_which_completions_agree_are_shown_first(tmp_path):
     stepped = [
-        answered(1, "2 + 3", "6", "4565"), answered(2, "2 + 3", "6", "5555"),  # a wrong solution
+        answered(1, "2 + 3", "6", "4575"), answered(2, "2 + 3", "6", "5555"),  # a wrong solution
         answered(1, "2 + 4", "6", "6566"), answered(2, "2 + 4", "6", "6666"),
         answered(1, "7 + 8", "15", "1234"), answered(2, "7 + 8", "15", "4321"),  # too hard
         answered(1, "1 + 1", "2", "3333"), answered(2, "1 + 1", "2", "2222"),  # learned
@@ -114,13 +114,16 @@ def test_solutions_against_which_completions_agree_are_shown_first(tmp_path):
 
 @pytest.mark.slow
 def test_swapped_solutions_of_a_run_are_found(tmp_path):
-    rows = demo.arithmetic(size=128).to_list()
-    swapped = random.Random(1).sample(range(128), 13)
-    for place in swapped:
-        rows[place]["solution"] = str(int(rows[place]["solution"]) + 10)
+    rows = demo.arithmetic(size=128, seed=5).to_list()
+    swapped = random.Random(7).sample(range(128), 13)
+    solutions = [rows[place]["solution"] for place in swapped]
+    for place, solution in zip(swapped, [*solutions[1:], solutions[0]], strict=True):
+        rows[place]["solution"] = solution
     dataset = demo.arithmetic(size=128).from_list(rows)
     options = {"per_device_train_batch_size": 128, "num_generations": 8, "max_completion_length": 48, "max_steps": 60}
-    args = small_config(tmp_path, learning_rate=5e-4, max_grad_norm=1.0, lr_scheduler_type="constant", **options)
+    args = small_config(
+        tmp_path, learning_rate=5e-4, max_grad_norm=1.0, lr_scheduler_type="constant", seed=11, **options
+    )
     FilteredGRPOTrainer(demo.MODEL, boxed(evaluated=True), args=args, train_dataset=dataset).train()
     (run,) = write_page(args.output_dir, tmp_path / "page.html")
     found = {doubt["prompt"] for doubt in run["doubts"]}

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from statistics import fmean
 from typing import Any
@@ -67,24 +67,23 @@ def find_broken(signs: Signs) -> Findings:
     outcome = signs.mean(signs.outcome)
     if not outcome:
         return None
-    ends = find_loss(signs, outcome)
-    changes = list_changes(signs, *ends) if ends else []
-    if not ends or not changes:
-        return []
-    before, after = ends
-    values = {"best": before.mean, "early": before.span, "worst": after.mean, "late": after.span}
-    return [values | {"changes": join_names(changes), "before": before.last, "next": before.last + 1}]
+    for before, after in list_losses(signs, outcome):
+        if changes := list_changes(signs, before, after):
+            values = {"about": signs.terms, "best": before.mean, "early": before.span, "worst": after.mean}
+            ends = {"late": after.span, "before": before.last, "next": before.last + 1}
+            return [values | ends | {"changes": join_names(changes)}]
+    return []
 
 
-def find_loss(signs: Signs, outcome: Series) -> tuple[Series, Series] | None:
-    """Return the outcome before and after it was lost, and with it the total reward or all live groups."""
-    fall, totals = outcome.find_fall(), signs.series("reward")
-    if fall and is_lost(outcome, *fall) and not totals.mean_during(fall[1]) >= totals.mean_during(fall[0]):
-        return fall
+def list_losses(signs: Signs, outcome: Series) -> Iterator[tuple[Series, Series]]:
+    """Yield the outcome before and after it was lost, and with it all live groups, which only the first steps had, or the total."""
     live, first = signs.last_live, signs.span[0]
     start, end = outcome.cut(0, FEW).until(live), outcome.since(live).cut(-FEW)
-    is_early = first <= live < first + FEW and len(end) == FEW
-    return (start, end) if is_early and len(start) and end.mean < min(start.mean, 0.8) else None
+    if first <= live < first + FEW and len(start) and len(end) == FEW and end.mean < min(start.mean, 0.8):
+        yield start, end
+    fall, totals = outcome.find_fall(), signs.series("reward")
+    if fall and is_lost(outcome, *fall) and not totals.mean_during(fall[1]) >= totals.mean_during(fall[0]):
+        yield fall
 
 
 def is_lost(outcome: Series, before: Series, after: Series) -> bool:
@@ -148,7 +147,7 @@ def find_dead_stretch(signs: Signs) -> Findings:
         return []
     lessons = count_kinds(signs, live)
     kind = find_common_kind(signs, live, lessons)
-    if live >= first and (kind == "solved" or signs.mean(signs.outcome).since(live).mean >= 0.95):
+    if live >= first and (kind == "solved" or is_learned_by_heart(signs, live)):
         return []
     dead, about = signs.dead.since(live), signs.terms
     lesson = f"No group was live in {dead.span}, so nothing was learned"
@@ -156,6 +155,13 @@ def find_dead_stretch(signs: Signs) -> Findings:
         lesson = f"{signs.outcome} was the same for all completions of each prompt in {dead.span}, so only other rewards were learned"
         about = [signs.outcome]
     return [{"about": about, "lesson": lesson, **explain_dead(signs, live, kind, lessons)}]
+
+
+def is_learned_by_heart(signs: Signs, live: int) -> bool:
+    """Whether the outcome is at its top: 1, or 0 if it is never above it, as of distances."""
+    outcome = signs.mean(signs.outcome)
+    is_distance = len(outcome) > 0 and outcome.values.max() <= 0
+    return outcome.since(live).mean >= 0.95 or (is_distance and outcome.is_near_top(0.95))
 
 
 def is_short_stretch(signs: Signs, live: int) -> bool:

@@ -12,8 +12,10 @@ from .trends import label_prompt, read_outcome_scores, shorten_labels
 
 
 MAX_DOUBTS = 20  # number of problems that are shown
-LEAST_SHARE = 0.6  # of the completions of a problem that give the same answer, which is not the solution
-MOST_RIGHT = 0.15  # share of completions that are right by the solution
+LEAST_SHARE = 0.5  # of the completions of a problem that give the same answer, which is not the solution
+MOST_RIGHT = (
+    0.05  # share of all completions of a problem that are right by its solution. Of a right one, some are, at first
+)
 MAX_TAIL = 4000  # characters at the end of a completion in which its answer is looked for
 SOLUTIONS = ("solution", "answer", "gold", "target", "label", "ground_truth")  # columns, the best first
 
@@ -29,12 +31,16 @@ class Doubts:
         texts, scores = record.get("completions"), read_outcome_scores(record)
         if prompt_id is None or not texts or not record.get("columns"):
             return
-        problem = self.problems.setdefault(prompt_id, {"label": label_prompt(record), "groups": []})
+        problem = self.problems.setdefault(
+            prompt_id, {"label": label_prompt(record), "groups": [], "count": 0, "right": 0}
+        )
+        problem["count"] += len(texts)
         problem["solution"] = find_solution(record["columns"])
         right = sum(score is not None and score >= 1 for score in scores)
+        problem["right"] += right
         answers = Counter(find_answer(text) for text in texts) if right <= len(texts) / 2 else Counter()
         answers.pop(None, None)
-        problem["groups"] = [*problem["groups"][-3:], (record["step"], len(texts), right, answers)]
+        problem["groups"] = [*problem["groups"][-3:], (record["step"], len(texts), answers)]
 
     def describe(self) -> list[dict[str, Any]]:
         """Return the problems whose solutions should be read first."""
@@ -50,14 +56,14 @@ class Doubts:
 def describe_doubt(problem: dict[str, Any]) -> dict[str, Any] | None:
     """Return the answer on which the completions of the last two groups agree, if it is not the solution."""
     latest = problem["groups"][-2:]
-    count, right = sum(size for _, size, _, _ in latest), sum(passed for _, _, passed, _ in latest)
+    count = sum(size for _, size, _ in latest)
     answers: Counter[str] = sum((counts for *_, counts in latest), Counter())
-    if count < 4 or right > MOST_RIGHT * count or not answers:
+    if count < 4 or problem["right"] > MOST_RIGHT * problem["count"] or not answers:
         return None
     answer, agreed = answers.most_common(1)[0]
     if agreed < LEAST_SHARE * count or is_same(answer, problem["solution"]):
         return None
-    trend = [counts[answer] / size for _, size, _, counts in problem["groups"]]
+    trend = [counts[answer] / size for _, size, counts in problem["groups"]]
     return {
         "solution": problem["solution"],
         "answer": answer,
