@@ -190,11 +190,10 @@ def compare_rows(trials: Trials, place: int) -> tuple[list[int], ...]:
     right, *others = (trials.scores[name][:, place] for name in ANSWERS)
     is_highest = right >= np.nan_to_num(right, nan=-np.inf).max() - ROUNDING
     is_unpaid = (right <= np.nan_to_num(others).max(axis=0)) & ~is_highest  # not where it is None
-    if any(
-        function.factory.is_foreign for function in trials.list_readers(reward)
-    ):  # or by any term, as for another task
+    is_own = any(function.factory.is_foreign for function in trials.list_readers(reward))
+    if is_own:  # or where no term pays a right answer, as for another task
         is_unpaid |= np.isnan(trials.scores["right"][:, trials.reading]).all(axis=1)
-    is_free = (np.min(others, axis=0) >= right - ROUNDING) & is_highest
+    is_free = (np.min(others, axis=0) >= right - ROUNDING) & is_highest & is_own
     return tuple([] if rows.all() else np.flatnonzero(rows).tolist() for rows in (is_unpaid, is_free))
 
 
