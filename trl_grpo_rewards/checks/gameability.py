@@ -2,7 +2,6 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +13,7 @@ from ..function_rewards import find_functions, find_outcomes, without_asking
 from ..registry import read_rewards
 from ..traits import Findings
 from .attack_completions import KINDS, RUN_ON, TEXTS
-from .completions import ROUNDING, SPELLED, Tokenize, split_words
+from .completions import ROUNDING, SPELLED, Rows, Tokenize, split_words
 from .search import Scores
 from .trials import ANSWERS, Trials, make_trials
 
@@ -209,7 +208,7 @@ def write_remedy(trials: Trials, attack: str) -> str:
 
 
 def assert_not_gameable(
-    reward: Reward, rows: Sequence[Mapping[str, Any]] | None = None, tokens: Tokenize = split_words
+    reward: Reward, rows: Rows | None = None, tokens: Tokenize = split_words
 ) -> None:
     """
     Assert that no attack is paid like an honest, correct completion. Use it in the tests of your own rewards.
