@@ -11,7 +11,7 @@ from trl import GRPOConfig, GRPOTrainer
 from helpers.made_logs import SITUATIONS, simulate
 from helpers.runs import small_config
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, StopOnWarning, demo, reward
-from trl_grpo_rewards.diagnosis.symptoms import DEAD_GROUP_REMEDIES, FEW
+from trl_grpo_rewards.diagnosis.table import DEAD_GROUP_REMEDIES, FEW
 from trl_grpo_rewards.records.dead_groups import Rule
 from trl_grpo_rewards.training.alarms import HOPELESS, Alarm
 from trl_grpo_rewards.training.groups import build_groups
