@@ -207,9 +207,7 @@ def write_remedy(trials: Trials, attack: str) -> str:
     return f"Give the answer more weight, or pay the rest only with it: gate(..., by={by})."
 
 
-def assert_not_gameable(
-    reward: Reward, rows: Rows | None = None, tokens: Tokenize = split_words
-) -> None:
+def assert_not_gameable(reward: Reward, rows: Rows | None = None, tokens: Tokenize = split_words) -> None:
     """
     Assert that no attack is paid like an honest, correct completion. Use it in the tests of your own rewards.
 

@@ -12,13 +12,13 @@ import numpy as np
 from ..records.dead_groups import GroupKind
 from .series import Series
 from .signs import Signs
-from .table import DEAD_GROUP_REMEDIES, FEW, MIN_GROUPS, MIN_STEPS, Findings
+from .table import DEAD_GROUP_REMEDIES, FEW, MIN_GROUPS, MIN_STEPS, RuleFindings
 
 
 # --- the outcome reward pays nothing
 
 
-def find_unpaid(signs: Signs) -> Findings:
+def find_unpaid(signs: Signs) -> RuleFindings:
     """The outcome reward paid nothing from the beginning, and other rewards make completions differ."""
     constant = {name: signs.constant(name) for name in signs.terms if signs.weight(name) and signs.mean(name)}
     if len(constant) < 2 or signs.outcome not in constant:
@@ -54,7 +54,7 @@ def join_names(names: Sequence[str]) -> str:
 
 # --- the model broke
 
-RATIOS = {  # how many times as large or as small a value must become, of a model that broke
+BREAKING_RATIOS = {  # how many times as large or as small a value must become, of a model that broke
     "entropy": ("the entropy", 2.5),
     "completions/mean_length": ("the mean length", 1.6),
     "kl": ("the KL divergence", 10.0),
@@ -62,7 +62,7 @@ RATIOS = {  # how many times as large or as small a value must become, of a mode
 }
 
 
-def find_broken(signs: Signs) -> Findings:
+def find_broken(signs: Signs) -> RuleFindings:
     """The rewards are lost, and at the same time the text of the model or its gradient changed by a multiple."""
     outcome = signs.mean(signs.outcome)
     if not outcome:
@@ -95,7 +95,7 @@ def is_lost(outcome: Series, before: Series, after: Series) -> bool:
 def list_changes(signs: Signs, before: Series, after: Series) -> list[str]:
     """Return what else changed between two parts of a run, in words."""
     found = []
-    for metric, (words, least) in RATIOS.items():
+    for metric, (words, least) in BREAKING_RATIOS.items():
         early, late = (signs.series(metric).mean_during(part) for part in (before, after))
         is_less = metric in ("entropy", "completions/mean_length") and late * least <= early
         if early > 0 and (late >= least * early or is_less):
@@ -109,7 +109,7 @@ def list_changes(signs: Signs, before: Series, after: Series) -> list[str]:
 # --- completions are cut off
 
 
-def find_cut_off(signs: Signs) -> Findings:
+def find_cut_off(signs: Signs) -> RuleFindings:
     """Nearly all completions of the last steps were cut off, or most of them from the start to the end."""
     shares, longest = signs.series("completions/clipped_ratio"), signs.series("completions/max_length")
     latest = shares.since(signs.span[1] - FEW)
@@ -138,7 +138,7 @@ def is_always_cut_off(signs: Signs, shares: Series) -> bool:
 # --- no group is live
 
 
-def find_dead_stretch(signs: Signs) -> Findings:
+def find_dead_stretch(signs: Signs) -> RuleFindings:
     """No group of the last steps taught anything, and the run has not simply learned to solve them all."""
     live, first = signs.last_live, signs.span[0]
     if not signs.dead:
@@ -211,7 +211,7 @@ def explain_dead(signs: Signs, live: int, kind: GroupKind, lessons: Counter[Grou
 # --- values are missing
 
 
-def find_not_finite(signs: Signs) -> Findings:
+def find_not_finite(signs: Signs) -> RuleFindings:
     """Values are NaN or infinite. Gradients overflow in float16 without harm, at first and now and then."""
     found = []
     for name in ("loss", "grad_norm", "kl", "entropy"):
@@ -229,7 +229,7 @@ def is_often(name: str, steps: Sequence[int], logged: Sequence[int]) -> bool:
     return is_at_end or len(steps) > max(at_end, share * len(logged))
 
 
-def find_unscored(signs: Signs) -> Findings:
+def find_unscored(signs: Signs) -> RuleFindings:
     """A reward stopped giving scores, or never gave any. A reward may be of a few rows only, with None for the others."""
     scored, found = {name: signs.mean(name) for name in signs.terms}, []
     is_any_scored = any(scored.values())
@@ -244,7 +244,7 @@ def find_unscored(signs: Signs) -> Findings:
     return found if scored else None
 
 
-def find_lost_gradient(signs: Signs) -> Findings:
+def find_lost_gradient(signs: Signs) -> RuleFindings:
     """The gradient of the last steps is 0, and not because all groups of these steps are dead."""
     norms, shares = signs.series("grad_norm"), dict(zip(signs.dead.lasts, signs.dead.values, strict=True))
     known = [(step, norm) for step, norm in zip(norms.lasts.tolist(), norms.values, strict=True) if step in shares]

@@ -14,7 +14,7 @@ from .fact_rules import (
 )
 from .series import Trend
 from .signs import Signs
-from .table import SYMPTOMS, Anomaly, Findings, Symptom
+from .table import SYMPTOMS, Anomaly, RuleFindings, Symptom
 from .trend_rules import (
     find_constant,
     find_fall,
@@ -57,10 +57,10 @@ def write_warning(symptom: Symptom, values: dict[str, Any]) -> Anomaly:
     return Anomaly(symptom.title.format(**values), f"{details} See docs/symptoms.md#{symptom.page}.")
 
 
-def when(metric: str, condition: Callable[[Signs, Trend], bool]) -> Callable[[Signs], Findings]:
+def when(metric: str, condition: Callable[[Signs, Trend], bool]) -> Callable[[Signs], RuleFindings]:
     """Return a rule about the trend of a metric."""
 
-    def find(signs: Signs) -> Findings:
+    def find(signs: Signs) -> RuleFindings:
         trend = signs.series(metric).trend
         return None if trend is None else [trend._asdict()] if condition(signs, trend) else []
 
@@ -73,7 +73,7 @@ def is_run_away(signs: Signs, kl: Trend) -> bool:
     return kl.sign > 0 and kl.end > 1 and (kl.end > 5 * kl.middle or is_large)
 
 
-FINDERS: dict[str, Callable[[Signs], Findings]] = {  # how each rule finds the values of its warnings
+FINDERS: dict[str, Callable[[Signs], RuleFindings]] = {  # how each rule finds the values of its warnings
     "unpaid": find_unpaid, "not_finite": find_not_finite, "broken": find_broken, "no_gradient": find_lost_gradient,
     "cut_off": find_cut_off, "dead": find_dead_stretch, "unscored": find_unscored, "held_out_fall": find_held_out_fall,
     "gradient": find_gradient_spikes, "form": find_form_gain, "longer": find_length_growth, "fall": find_fall,

@@ -10,7 +10,9 @@ from ..records.dead_groups import GroupKind
 
 FEW, MIN_STEPS, LONG = 5, 20, 50  # steps for facts, for trends, and without any change for too long
 MIN_GROUPS = 4 * FEW  # not all dead by chance: if half are, 5 in a row are in one of 32 cases
-Findings: TypeAlias = list[dict[str, Any]] | None  # values for the sentence of each warning; None without the metric
+RuleFindings: TypeAlias = (
+    list[dict[str, Any]] | None
+)  # values for the sentence of each warning; None without the metric
 
 
 class Anomaly(NamedTuple):
@@ -34,6 +36,6 @@ class Symptom(NamedTuple):
 
 SYMPTOMS_FILE = tomllib.loads(Path(__file__).with_name("symptoms.toml").read_text(encoding="utf-8"))
 DEAD_GROUP_REMEDIES: dict[GroupKind, str] = SYMPTOMS_FILE["remedies"]
-REASONS: dict[str, str] = SYMPTOMS_FILE["reasons"]  # why nothing rises
+REASONS_OF_NO_RISE: dict[str, str] = SYMPTOMS_FILE["reasons"]  # why nothing rises
 SYMPTOMS = [Symptom(name, **row) for name, row in SYMPTOMS_FILE["rules"].items()]
 FACTS = [symptom.name for symptom in SYMPTOMS if symptom.least == FEW]

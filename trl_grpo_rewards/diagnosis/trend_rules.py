@@ -8,7 +8,7 @@ import numpy as np
 
 from .series import MIN_POINTS, Series, Trend
 from .signs import Signs
-from .table import DEAD_GROUP_REMEDIES, LONG, MIN_GROUPS, MIN_STEPS, REASONS, Findings
+from .table import DEAD_GROUP_REMEDIES, LONG, MIN_GROUPS, MIN_STEPS, REASONS_OF_NO_RISE, RuleFindings
 
 
 PENALTY = re.compile("penal|overlong|length|long|short|repet|trunc|limit|cost", re.IGNORECASE)  # may never be due
@@ -17,7 +17,7 @@ PENALTY = re.compile("penal|overlong|length|long|short|repet|trunc|limit|cost", 
 # --- scores that fall, or rise alone
 
 
-def find_held_out_fall(signs: Signs) -> Findings:
+def find_held_out_fall(signs: Signs) -> RuleFindings:
     """The score on held-out problems has fallen since its best, and the reward in training has risen."""
     rewards, sets = signs.series("reward"), {name: one for name, one in signs.held_out().items() if len(one) > 4}
     if rewards.trend is None or not sets:
@@ -37,7 +37,7 @@ def has_fallen_too(rewards: Series, best: Series, worst: Series) -> bool:
     return rewards.mean_during(worst) < rewards.mean_during(best) - least
 
 
-def find_form_gain(signs: Signs) -> Findings:
+def find_form_gain(signs: Signs) -> RuleFindings:
     """Another reward rises while the outcome falls, or stays low for long after the other one has made half of its way."""
     outcome, others = signs.mean(signs.outcome), [name for name in signs.terms if name != signs.outcome]
     if outcome.trend is None or not others:
@@ -74,9 +74,9 @@ def is_rising(series: Series) -> bool:
     return series.trend is not None and series.trend.score >= 2
 
 
-def find_length_growth(signs: Signs) -> Findings:
+def find_length_growth(signs: Signs) -> RuleFindings:
     """Completions grow, and a held-out score, or else the outcome in training, falls, or none of them rises."""
-    lengths, scores = signs.series("completions/mean_length").trend, list_scores(signs)
+    lengths, scores = signs.series("completions/mean_length").trend, list_judged_scores(signs)
     if lengths is None or not scores:
         return None
     falls = {what: fall for what, one in scores.items() if (fall := one.find_fall())}
@@ -88,7 +88,7 @@ def find_length_growth(signs: Signs) -> Findings:
     return [{**ends, **lengths._asdict()}] if ends else []
 
 
-def list_scores(signs: Signs) -> dict[str, Series]:
+def list_judged_scores(signs: Signs) -> dict[str, Series]:
     """Return the held-out scores, or else the outcome in training, if they are long enough."""
     sets = {f"the held-out score{name and f' of {name}'}": one for name, one in signs.held_out().items()}
     long = {what: one for what, one in sets.items() if one.trend}
@@ -118,7 +118,7 @@ def is_worth_length(lengths: Trend, trained: Series, scores: dict[str, Series]) 
     return any(one.is_near_top() or one.has_risen(share) for one in (trained, *scores.values()))
 
 
-def find_fall(signs: Signs) -> Findings:
+def find_fall(signs: Signs) -> RuleFindings:
     """The outcome falls to a third of its best mean or less, and below where it began, and no held-out score rises."""
     outcome = signs.mean(signs.outcome)
     trend, fall, lowest = outcome.trend, outcome.find_fall(), outcome.values.min(initial=0.0)
@@ -133,7 +133,7 @@ def find_fall(signs: Signs) -> Findings:
 # --- groups and rewards without a signal
 
 
-def find_mostly_dead(signs: Signs) -> Findings:
+def find_mostly_dead(signs: Signs) -> RuleFindings:
     """Most groups are dead at the end, and not because the run has learned to solve them."""
     shares, outcome = signs.dead, signs.mean(signs.outcome)
     count, total = len(shares), signs.count_groups(signs.span[0] - 1)
@@ -169,7 +169,7 @@ def is_used_up(shares: Series, outcome: Series) -> bool:
     return trend is not None and trend.score < 1
 
 
-def find_constant(signs: Signs) -> Findings:
+def find_constant(signs: Signs) -> RuleFindings:
     """A reward gave one score to all completions for long, and it is not the best that it learned to earn."""
     found = []
     for name in filter(signs.weight, signs.terms):
@@ -208,7 +208,7 @@ def is_silent(signs: Signs, name: str, part: Series) -> bool:
     return is_whole and is_zero and name != signs.outcome and part.last - part.first + 1 >= 30
 
 
-def find_weak(signs: Signs) -> Findings:
+def find_weak(signs: Signs) -> RuleFindings:
     """A reward has a large weight but almost no signal in any part of the run."""
     total, found = sum(abs(signs.weight(name)) for name in signs.terms), []
     shares = {name: series for name in signs.terms if (series := signs.series(f"groups/signal/{name}")).trend}
@@ -223,7 +223,7 @@ def find_weak(signs: Signs) -> Findings:
 # --- nothing rises
 
 
-def find_no_rise(signs: Signs) -> Findings:
+def find_no_rise(signs: Signs) -> RuleFindings:
     """Neither the total reward nor the outcome has changed in the whole run, and a change would have been seen."""
     totals, outcome = signs.series("reward"), signs.mean(signs.outcome)
     known = [series for series in (totals, outcome) if series.trend]
@@ -237,7 +237,11 @@ def find_no_rise(signs: Signs) -> Findings:
     rate = signs.series("learning_rate")
     known_rate = f", which was {rate.values.max():.2g}" if rate else ""
     return [
-        values | {"steps": series.span, "reason": REASONS[reason].format(live=1 - signs.dead.mean, rate=known_rate)}
+        values
+        | {
+            "steps": series.span,
+            "reason": REASONS_OF_NO_RISE[reason].format(live=1 - signs.dead.mean, rate=known_rate),
+        }
     ]
 
 
@@ -255,7 +259,7 @@ def choose_reason(signs: Signs) -> str:
 # --- the model and the machine
 
 
-def find_gradient_spikes(signs: Signs) -> Findings:
+def find_gradient_spikes(signs: Signs) -> RuleFindings:
     """Some gradients are far larger than nearly all others. Steps without a live group have no gradient."""
     series = signs.series("grad_norm")
     norms = series.values[series.values > 0]

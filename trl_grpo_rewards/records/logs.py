@@ -19,8 +19,8 @@ OLD_REWARD = re.compile("rewards/[^/]+")  # TRL 0.14 to 0.16 log only the mean, 
 def read_entries(file: Path) -> list[dict[str, Any]]:
     """Return the entries of a log in the order of its steps. A file that cannot be read has none."""
     kinds = {".csv": read_csv, ".jsonl": read_lines_of_json}
-    read = read_events if file.name.startswith(EVENTS) else kinds.get(file.suffix, read_json)
-    placed = [(step, row) for row in read(file) if (step := find_step(row)) is not None]
+    read = read_events if file.name.startswith(EVENTS) else kinds.get(file.suffix, read_json_log)
+    placed = [(step, row) for row in read(file) if (step := find_logged_step(row)) is not None]
     if read in (read_csv, read_events) or any(is_tracked(row) for _, row in placed):
         return [*map(rename_old, merge_rows(placed))]
     return [
@@ -58,7 +58,7 @@ def decode(text: str) -> Any:
 # --- kinds of files
 
 
-def read_json(file: Path) -> Iterator[dict[str, Any]]:
+def read_json_log(file: Path) -> Iterator[dict[str, Any]]:
     """Yield the entries of `log_history`, or of a list."""
     value = decode(read_text(file))
     entries = value.get("log_history") if isinstance(value, dict) else value
@@ -74,17 +74,17 @@ def read_csv(file: Path) -> Iterator[dict[str, Any]]:
     for row in csv.DictReader(read_text(file).splitlines()):
         named = {name.rpartition(" - ")[2]: text for name, text in row.items() if name}
         if row.keys() == {"Wall time", "Step", "Value"}:
-            named = {"Step": row["Step"], name_metric(file): row["Value"]}
-        known = {name: number for name, text in named.items() if (number := read_number(text)) is not None}
+            named = {"Step": row["Step"], name_exported_metric(file): row["Value"]}
+        known = {name: number for name, text in named.items() if (number := read_cell(text)) is not None}
         yield {name: value for name, value in known.items() if not name.endswith(("__MIN", "__MAX"))}
 
 
-def name_metric(file: Path) -> str:
+def name_exported_metric(file: Path) -> str:
     """Return the metric in the name of a file of TensorBoard, such as `run-x-tag-train_reward.csv`."""
     return file.stem.rpartition("tag-")[2].replace("train_", "train/", 1).replace("eval_", "eval/", 1)
 
 
-def read_number(text: Any) -> float | int | None:
+def read_cell(text: Any) -> float | int | None:
     with suppress(TypeError, ValueError):
         number = float(text)
         return int(number) if number.is_integer() and abs(number) < 1e15 else number
@@ -106,11 +106,11 @@ def read_events(file: Path) -> Iterator[dict[str, Any]]:
 # --- names
 
 
-def find_step(row: dict[str, Any]) -> int | None:
+def find_logged_step(row: dict[str, Any]) -> int | None:
     """Return the step of an entry. ms-swift writes it as `1/200`."""
     for name in STEPS:
         value = row.get(name)
-        number = read_number(value.partition("/")[0]) if isinstance(value, str) else value
+        number = read_cell(value.partition("/")[0]) if isinstance(value, str) else value
         if isinstance(number, int) and not isinstance(number, bool) and number >= 0:
             return number
         if isinstance(number, float) and number.is_integer():

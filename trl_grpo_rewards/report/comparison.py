@@ -55,30 +55,30 @@ def spell_difference(first: dict[str, Any], other: dict[str, Any], mean: float, 
     return f"{other['name']} is {word} than {first['name']} by {abs(mean):.2f} ± {margin:.2f} {where}."
 
 
-class Score(NamedTuple):
+class ComparedScore(NamedTuple):
     mean: float
     error: float
     problems: int = 0
 
 
-def find_last_evaluation(run: dict[str, Any]) -> Score | None:
+def find_last_evaluation(run: dict[str, Any]) -> ComparedScore | None:
     """Return the outcome of the last evaluation, its standard error, and the number of problems."""
     name = run["outcome"] or "total reward"
     for held_out in run["held_out"]:
         pair, spreads = dict(held_out["values"]).get(name), held_out["deviations"].get(name)
         if pair and pair[-1] is not None:
             spread = spreads[-1] if spreads and spreads[-1] is not None else math.inf
-            return Score(pair[-1], spread / math.sqrt(held_out["problems"] or 1), held_out["problems"])
+            return ComparedScore(pair[-1], spread / math.sqrt(held_out["problems"] or 1), held_out["problems"])
     return None
 
 
-def find_end(run: dict[str, Any]) -> Score | None:
+def find_end(run: dict[str, Any]) -> ComparedScore | None:
     """Return the first value at the end of training, and its part of the margin of the change."""
     if not run["changes"]:
         return None
     change = run["changes"][0]
     margin = change["margin"]
-    return Score(change["values"][-1], math.inf if margin is None else margin / math.sqrt(2))
+    return ComparedScore(change["values"][-1], math.inf if margin is None else margin / math.sqrt(2))
 
 
 def tell_costs(first: dict[str, Any], other: dict[str, Any]) -> str:
