@@ -375,7 +375,8 @@ class FunctionReward(Reward):
         if factory.is_async:
             returned = await asyncio.gather(*map(factory.call, arguments))
         else:
-            returned = await call_in_caller(lambda: [*map(factory.call, arguments)])
+            # Not with `map`, which a StopIteration of the function would end.
+            returned = await call_in_caller(lambda: [factory.call(values) for values in arguments])
         if kind.is_single:
             return returned
         sized = (read_scores(scores, self.name, len(rows)) for scores, rows in zip(returned, calls, strict=True))
