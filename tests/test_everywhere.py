@@ -98,7 +98,9 @@ def test_the_trainer_gets_the_same_scores(server, config, problems):
     for kind, completion in KINDS.items():
         columns = batch(completion)
         trainer._sampling = Sampling([{"prompt": "2 + 2?", **ROW} for _ in columns["completions"]])
-        groups = trainer._score(columns["prompts"], columns["completions"], columns["completion_ids"])
+        groups = trainer._score(
+            trainer._calculate_rewards, columns["prompts"], columns["completions"], columns["completion_ids"]
+        )
         by_name = dict(zip(trainer.reward_func_names, groups.rewards.flatten(0, 1).T.tolist(), strict=True))
         for value in values.values():
             plain = as_trl_calls(value, completion)

@@ -26,7 +26,7 @@ def never(completion: str) -> float:
 
 
 @reward
-def letters(completion: str) -> float:
+def share_of_letters(completion: str) -> float:
     return len(completion) / 100
 
 
@@ -73,13 +73,13 @@ def test_facts_of_the_log_are_told_once(caplog, situation):
 
 def test_the_steps_between_two_logs_count(tmp_path, caplog):
     args = small_config(tmp_path, per_device_train_batch_size=16, max_steps=FEW + 1, logging_steps=50)
-    rewards = never(name="right") + 0.2 * letters()
+    rewards = never(name="right") + 0.2 * share_of_letters()
     with caplog.at_level(logging.WARNING):
         FilteredGRPOTrainer(demo.MODEL, rewards, args=args, train_dataset=demo.arithmetic(size=64)).train()
     (said,) = [text for record in caplog.records if "symptoms.md" in (text := record.getMessage())]
     assert said.startswith(
-        "right paid nothing. right paid 0 to all 80 completions in steps 1–5; all of the difference comes from letters: the "
-        "model learns letters only."
+        "right paid nothing. right paid 0 to all 80 completions in steps 1–5; all of the difference comes from share_of_letters: the "
+        "model learns share_of_letters only."
     )
 
 

@@ -169,7 +169,7 @@ def test_verdict_checks_and_chart_are_on_the_first_screen_and_facts_are_folded(b
     assert [*tops[:3], *tops[4:]] == sorted([*tops[:3], *tops[4:]]) and tops[2] < 900
     assert tops[3] < 900 or width < 1280
     assert browser.text("#verdict")[0].startswith("On 64 held-out problems, boxed rose from 25% to 75%. ")
-    assert browser.text("#anomalies")[0] == "✓ 19 checks passed"
+    assert browser.text("#anomalies")[0] == "✓ 21 checks passed"
     assert not browser.run("document.querySelector('#details').open") and "versions" not in browser.text("main")[0]
     assert "start" not in browser.text("main")[0].lower().split()
     drawn = "[...document.querySelectorAll('.chart')].map(chart => chart.querySelectorAll('.trace, .hm image').length)"
