@@ -235,7 +235,7 @@ def describe_bad_prompt(prompt: Any, has_images: bool = False) -> tuple[str, str
 
 
 def describe_bad_messages(messages: list[Any], has_images: bool) -> tuple[str, str, str] | None:
-    """Return what is wrong with messages of which each is right alone."""
+    """Return what is wrong with a list of messages, each of which is right by itself."""
     questions = [message["content"] for message in messages if message["role"] == "user"]
     if not questions:
         remedy = "Put the question into a message with the role 'user', or remove such rows."

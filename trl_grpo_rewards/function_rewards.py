@@ -435,7 +435,7 @@ def find_functions(
 
 
 def find_outcomes(rewards: Reward) -> list[FunctionReward]:
-    """Return the functions that say which completions are right. Those of weight 0 do so only if there are no others."""
+    """Return the functions that say which completions are right. A function of weight 0 does so only if there is no other."""
     trained = [function for function in find_functions(leave_out_witnesses(rewards)) if function.is_outcome]
     return trained or [function for function in find_functions(rewards) if function.is_outcome]
 

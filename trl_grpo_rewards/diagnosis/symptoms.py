@@ -47,7 +47,7 @@ def diagnose(signs: Signs, names: Iterable[str] = ()) -> dict[str, list[Anomaly]
 def drop_explained(
     findings: Iterable[dict[str, Any]], outcome: str, explained: list[set[str]]
 ) -> list[dict[str, Any]]:
-    """Return the findings about rewards of which nothing was said before. Without another subject, one is about the outcome."""
+    """Return the findings about rewards that no earlier finding names. A finding that names no reward is about the outcome."""
     described = [{"outcome": outcome, "about": [outcome], **values} for values in findings]
     return [values for values in described if set().union(*explained).isdisjoint(values["about"])]
 
