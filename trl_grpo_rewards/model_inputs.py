@@ -4,8 +4,9 @@ from dataclasses import replace
 from heapq import nlargest
 from typing import Any
 
+from .dataset_rows import iterate_column
+from .errors import shorten_repr
 from .expressions import Reward
-from .faults import iterate_column, shorten_repr
 from .function_rewards import find_functions
 from .options import FrozenDict
 from .texts import conversation_text

@@ -7,6 +7,7 @@ import pytest
 from datasets import ClassLabel, Dataset
 
 from helpers.checks import find_faults
+from helpers.reward_functions import grade
 from trl_grpo_rewards.checks import Findings, as_text, check, verdict
 
 
@@ -166,9 +167,22 @@ def is_code_word(completions, **kwargs):
     ]
 
 
-def test_a_column_that_a_function_reads_for_another_one_is_found():
-    columns = {"code_word": "q{}w".format, "answer": lambda n: f"{n} and more"}
-    found = check(is_code_word, make_rows(IN_TAGS, **columns))
+def is_graded(completions, **kwargs):
+    return grade(completions, kwargs)
+
+
+def is_named_later(completions, **kwargs):
+    return grade(completions, {"code_word": kwargs["_".join(["hidden", "word"])]})
+
+
+@pytest.mark.parametrize(
+    "function, column",
+    [(is_code_word, "code_word"), (is_graded, "code_word"), (is_named_later, "hidden_word")],
+    ids=["of this module", "of another module", "made name"],
+)
+def test_a_column_that_a_function_reads_for_another_one_is_found(function, column):
+    columns = {column: "q{}w".format, "answer": lambda n: f"{n} and more"}
+    found = check(function, make_rows(IN_TAGS, **columns))
     assert found[-1].data["dry_run"][-1]["right"] == 1.0 > found[-1].data["dry_run"][-1]["wrong"]
 
 

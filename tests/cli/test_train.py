@@ -103,7 +103,7 @@ def test_one_command_starts_and_continues_whenever_it_was_interrupted(tmp_path):
     process.send_signal(signal.SIGINT)
     interrupted = process.wait()
     assert interrupted.returncode == 130, interrupted
-    said = r"Interrupted at step \d+\. There is no checkpoint\. To start again, add"
+    said = r"Interrupted at step \d+\. No checkpoint was saved\. To start again, add"
     assert re.search(said, interrupted.stderr), interrupted
     for choice in ("auto", "true"):  # from the start, and from the checkpoint that is left
         resumed = train_forked(*options, "2", "--max_steps", "4", "--resume_from_checkpoint", choice, cwd=tmp_path)
@@ -128,7 +128,7 @@ def test_a_run_that_saves_weights_only_is_not_continued(tmp_path, command):
 def test_a_warning_has_a_line_of_its_own_above_the_bar(tmp_path):
     options = write_reward(tmp_path, 6, "os.kill(os.getpid(), signal.SIGTERM)")
     run = train_forked(*options, "--max_steps", "100", cwd=tmp_path)
-    said = r"Interrupted at step 6\. There is no checkpoint\."
+    said = r"Interrupted at step 6\. No checkpoint was saved\."
     assert run.returncode == 130 and re.search(said, run.stderr), run.stderr
     warned = "^mine teaches nothing at the end. No group was live in steps 1–5"
     assert re.search(warned, run.stderr, re.MULTILINE), run.stderr

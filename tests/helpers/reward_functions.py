@@ -1,4 +1,6 @@
-"""Reward functions in TRL's form for the bundled problems, under which a known part of the groups is dead."""
+"""Reward functions in TRL's form: some under which a known part of the bundled problems is dead, and one called from elsewhere."""
+
+import re
 
 
 def first_summand(prompt) -> int:
@@ -47,3 +49,9 @@ def lengths_of_some(prompts, completions, **kwargs):
         0.7 if first_summand(prompt) % 2 == 0 else form(completion) + 0.01 * (index % 4)
         for index, (prompt, completion) in enumerate(zip(prompts, completions, strict=True))
     ]
+
+
+def grade(completions, columns):
+    """Grade in place of a reward function in another module, which passes on all columns and names none."""
+    texts = [re.findall("<answer>(.*?)</answer>", text) for text in completions]
+    return [float(found[-1:] == [right]) for found, right in zip(texts, columns["code_word"], strict=True)]

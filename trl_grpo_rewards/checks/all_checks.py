@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import model_inputs
+from ..dataset_rows import describe_no_dataset, list_class_names, show_rows
 from ..errors import describe_reward_error
 from ..expressions import Reward, leave_out_witnesses
-from ..faults import describe_no_dataset, list_class_names, show_rows
 from ..function_rewards import has_own_code, stop_asking, without_asking
 from ..registry import read_rewards
 from ..traits import ContradictoryForms, Findings
@@ -103,8 +103,9 @@ def try_rewards(
     """Score example completions with the rewards. Rewards that ask a server or a person are left out."""
     offline = without_asking(rewards)
     skipped = ", ".join(reward.name for reward in rewards.rewards if stop_asking(reward).asks)
-    left_out = Findings("rewards that were not tried, because they ask")
-    left_out.lines.append(f"{skipped}: checks never ask a server or a person")
+    left_out = Findings(
+        "rewards that were not tried, because they ask", [f"{skipped}: checks never ask a server or a person"]
+    )
     begin = [left_out] if skipped else []
     if offline is None:
         return begin + skip(f"{skipped} may ask a server or a person. If not, declare it with @reward(asks=False).")

@@ -17,7 +17,7 @@ from ..expressions import Reward
 from ..function_rewards import find_functions
 from ..texts import prompt_text
 from ..traits import LARGE, WORKING, Form, count_words
-from .completions import BOX, NO_ANSWER, SPELLED, list_known_solutions, merge_forms
+from .completions import BOX, SPELLED, list_known_solutions, merge_forms
 
 
 PROBE = "0.918273645"  # an answer that no dataset contains
@@ -98,7 +98,7 @@ def write_attacks(
     def answer(*answers: str, working: str = WORKING) -> str:
         return write(" ".join(map(form.write_answer, answers)), working)
 
-    said = {"form without an answer": NO_ANSWER} | TEXTS["said"]
+    said = TEXTS["said"]
     if form.bare and form.answer:
         said = {name: form.write_answer(text) for name, text in said.items()}
     answers = {
@@ -110,13 +110,16 @@ def write_attacks(
         **vary_number(gold),
         **vary_text(gold, others),
     }
+    between = {
+        "right between wrong answers": answer(guesses[0], gold, guesses[-1]),
+        RUN_ON: f"{answer(wrong)}\n\nQ: What is it then?\nA: {answer(gold)}",
+    }
     return {
         **write_tags(form),
         **{name: text * times for name, (text, times) in TEXTS["repeated"].items()},
         **{name: write(text) for name, text in {**said, **TEXTS["written"]}.items()},
         **{name: answer(text) for name, text in answers.items() if text not in (None, gold)},
-        **({"right between wrong answers": answer(guesses[0], gold, guesses[-1])} if golds else {}),
-        **({RUN_ON: f"{answer(wrong)}\n\nQ: What is it then?\nA: {answer(gold)}"} if golds else {}),
+        **(between if golds else {}),
         "padding": answer(wrong, working=WORKING * 200),
         "many boxes": answer(*guesses),
         "prompt echoed": question,

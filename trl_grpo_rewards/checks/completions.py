@@ -87,8 +87,7 @@ def write_json(value: Any) -> str:
 
 
 def write_value(value: Any) -> str:
-    chat = value if isinstance(value, list) else []
-    is_chat = bool(chat) and all(isinstance(message, Mapping) and "role" in message for message in chat)
+    is_chat = isinstance(value, list) and all(isinstance(part, Mapping) and "role" in part for part in value)
     return completion_text(value) if is_chat or isinstance(value, str) else write_json(value)
 
 
@@ -125,7 +124,18 @@ def score_groups(
 ) -> tuple[list[list[Score]], list[float]]:
     """Return the scores of all completions by the terms and in total, and the milliseconds of each term for one of them."""
     places = [place for place, group in enumerate(groups) for _ in group]
-    texts = [*chain(*groups)]
+    columns = make_columns(rows, places, [*chain(*groups)], tokens)
+    scores = []
+    milliseconds = list[float]()
+    for term in rewards.rewards:
+        start = time.perf_counter()
+        scores.append(score_known_groups(term, columns, places))
+        milliseconds.append(1000 * (time.perf_counter() - start) / len(places))
+    return [[*each, rewards.total(each)] for each in zip(*scores, strict=True)], milliseconds
+
+
+def make_columns(rows: Rows, places: Sequence[int], texts: Sequence[str], tokens: Tokenize) -> dict[str, Any]:
+    """Return what TRL passes to a reward function for completions of the rows at these places."""
     names = [name for name in rows[0] if name not in ("prompt", "completion", SPELLED)]
     columns: dict[str, Any] = {name: [rows[place][name] for place in places] for name in names}
     columns["prompts"] = [rows[place].get("prompt") for place in places]
@@ -135,10 +145,4 @@ def score_groups(
     ]
     columns["completion_ids"] = [*map(tokens, texts)]
     columns["trainer_state"] = SimpleNamespace(global_step=0, max_steps=1, epoch=0.0)
-    scores = []
-    milliseconds = list[float]()
-    for term in rewards.rewards:
-        start = time.perf_counter()
-        scores.append(score_known_groups(term, columns, places))
-        milliseconds.append(1000 * (time.perf_counter() - start) / len(texts))
-    return [[*each, rewards.total(each)] for each in zip(*scores, strict=True)], milliseconds
+    return columns

@@ -5,18 +5,10 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import Any
 
-from ..errors import SOLUTION_COLUMNS
+from ..dataset_rows import get_column_type, iterate_column
+from ..errors import SOLUTION_COLUMNS, shorten_repr
 from ..expressions import Reward
-from ..faults import (
-    find_decimal_commas,
-    find_doubts,
-    find_faults,
-    find_leaks,
-    find_readers,
-    get_column_type,
-    iterate_column,
-    shorten_repr,
-)
+from ..faults import find_decimal_commas, find_doubts, find_faults, find_leaks, find_readers
 from ..function_rewards import find_answer_column, find_functions, find_outcomes
 from ..texts import prompt_text
 from ..traits import Findings, ReadColumn, Reading

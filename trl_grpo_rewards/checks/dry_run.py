@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import shorten_repr
 from ..expressions import Reward, leave_out_witnesses
-from ..faults import shorten_repr
 from ..function_rewards import FunctionReward, find_functions, has_own_code
 from ..scores import Score
 from ..traits import WORKING, Findings
@@ -30,9 +30,9 @@ LEAST_MEAN = 0.9  # smallest mean that outcome rewards must give the dataset's o
 # What was done differently when the same completions were scored again, and what to do if that gave other scores
 CHANGES = {
     "again": "Remove what is random in it and what remembers earlier calls",
-    "in another order": "It must not look at others",
+    "in another order": "It must not depend on other completions",
     "alone": "If it compares the completions of a prompt, declare it with @reward(grouped=True)",
-    "without those of other prompts": "It must not look at these",
+    "without other prompts": "It must not depend on them",
 }
 
 
@@ -60,7 +60,7 @@ def find_changes(term: Reward, examples: list[tuple[Any, list[str], list[Score]]
     """Yield what changes if the completions of rows, whose scores are known, are scored in other calls."""
     repeated = {"again": [examples], "in another order": [examples[::-1]]}
     if term.is_grouped:
-        repeated["without those of other prompts"] = [[example] for example in examples]
+        repeated["without other prompts"] = [[example] for example in examples]
     else:
         repeated["alone"] = [
             [(row, [text], [score])] for row, *pair in examples for text, score in zip(*pair, strict=True)

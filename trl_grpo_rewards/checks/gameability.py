@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..answers.solutions import MAX_WORDS
+from ..errors import shorten_repr
 from ..expressions import Reward, leave_out_witnesses
-from ..faults import shorten_repr
 from ..function_rewards import find_functions, find_outcomes, without_asking
 from ..registry import read_rewards
 from ..traits import Findings
@@ -245,7 +245,7 @@ def assert_not_gameable(reward: Reward, rows: Rows | None = None, tokens: Tokeni
         columns = {function.column_of.get("solution", "solution") for function in find_functions(offline)}
         rows = [row | dict.fromkeys(columns, row["solution"]) for row in QUESTIONS]
     trials = make_trials(offline, rows, tokens, attacked=len(rows))
-    paid = [one for one in count_payments(trials) if one.paid and KINDS.get(one.name) != "near"]
+    paid = [one for one in count_payments(trials) if one.paid and one.kind != "near"]
     table = "; ".join(f"{one.name} on {one.paid} of {one.tried} rows ({one.mean:.3f})" for one in paid)
     assert not paid, f"Under {offline}, these attacks are paid like an honest, correct completion: {table}."
     right, helpless = (trials.average(name)[-1] for name in ("right", "helpless"))

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -77,7 +78,7 @@ FITS: dict[str, Callable[[Any, Row], bool]] = {  # whether a value, which has a 
 
 
 SHAPES = [
-    Shape(name.strip(), content.strip(), names.replace("SOLUTION", " ".join(SOLUTION_COLUMNS)).split(), reward.strip())
+    Shape(name, content, names.replace("SOLUTION", " ".join(SOLUTION_COLUMNS)).split(), reward)
     for line in Path(__file__).with_suffix(".txt").read_text().splitlines()[1:]
     for name, content, names, reward in [line.split(" | ")]
 ]
@@ -122,6 +123,6 @@ def suggest_for(dataset: Any, rewards: Reward | None = None) -> tuple[str, str]:
     roles = find_roles(rewards, dataset.column_names) if rewards else {}
     read_columns = {"kwargs", *COMPANION_COLUMNS, *roles, *(column for shape in SHAPES for column in shape.columns)}
     read = [column for column in dataset.column_names if column in read_columns]
-    rows = dataset.select(range(min(READ_ROWS, len(dataset)))).select_columns(read) if read else [{}]
+    rows = islice(dataset.select_columns(read), READ_ROWS) if read else [{}]
     shape, column, expression = suggest_reward([dict(row) for row in rows], roles)
     return f"Each row has {shape.name}: {expression} fits.", column

@@ -12,10 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..answers.solutions import MAX_WORDS, list_solutions, read_gold
-from ..errors import names_answer
+from ..errors import names_answer, shorten_repr
 from ..expressions import Reward, Sum, leave_out_witnesses
-from ..faults import shorten_repr
-from ..function_rewards import FunctionReward, find_answer_column, find_functions, find_outcomes, list_names
+from ..function_rewards import (
+    FunctionReward,
+    find_answer_column,
+    find_functions,
+    find_needed,
+    find_outcomes,
+    list_names,
+)
 from ..traits import WORKING, ContradictoryForms, Form
 from .answers import WRITERS, ClassNames, Value, list_options, list_shown_forms, list_usual_forms, spell
 from .completions import (
@@ -26,6 +32,7 @@ from .completions import (
     Rows,
     Tokenize,
     list_known_solutions,
+    make_columns,
     merge_forms,
     score_groups,
     split_words,
@@ -103,7 +110,7 @@ def find_form(
     """
     Search for the column, spelling and form whose right answers earn most more than wrong ones.
 
-    Rewards of this package are not searched for, and neither are those that declare a form. `names` are those of classes.
+    Nothing is searched for rewards of this package or rewards that declare a form. `names` are the names of classes.
     """
     plain = [leave_out_completion(row) for row in rows]
     rows = [row if row.get("completion") is not None else bare for row, bare in zip(rows, plain, strict=True)]
@@ -120,7 +127,11 @@ def find_form(
     )
     wanted = {column} if outcomes else {*plain[0]} - {"prompt"}
     functions = find_functions(trained, paid_only=True)
-    reads = {one: one.find_columns(plain[0]) for one in functions if one.is_formless}
+    reads = {
+        one: one.find_columns(plain[0]) or find_needed(one, make_columns(plain, [0], [NO_ANSWER], tokens), wanted)
+        for one in functions
+        if one.is_formless
+    }
     readers = [one for one in reads if wanted & reads[one]]
     read = {name for one in readers for name in reads[one]}
     columns = sorted(wanted, key=lambda name: (name not in read, not names_answer(name)))
@@ -319,14 +330,14 @@ class Search:
     def use(self, found: FoundForm, rows: Rows, read: set[str]) -> FoundForm:
         """Return what was found with the way that pays, and the rows in it."""
         best = self.best
-        unpaid = [self.functions[place] for place in np.flatnonzero(self.find_silent() & self.is_reader)]
-        unpaid = [function for function in unpaid if function.factory.is_foreign]
+        pairs = zip(self.readers, self.find_silent(), strict=False)
+        unpaid = [function for function, is_silent in pairs if is_silent and function.factory.is_foreign]
         return replace(
             found,
             rows=self.spell(best.way, rows),
             form=best.way.form,
             column=best.way.column,
-            readers=tuple(self.functions[place] for place in np.flatnonzero((best.worth > 0) & self.is_reader)),
+            readers=tuple(one for one, worth in zip(self.readers, best.worth, strict=False) if worth > 0),
             unpaid=tuple(unpaid),
             tried=self.describe() if unpaid else (),
             is_solved=True,

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import islice
 from typing import Any
 
 from pandas import DataFrame
@@ -129,4 +130,4 @@ def write_worthless(
 
 
 def take_rows(dataset: Any) -> list[dict[str, Any]]:
-    return [dict(row) for row in dataset.select(range(min(TRIED_ROWS, len(dataset))))]
+    return [dict(row) for row in islice(dataset, TRIED_ROWS)]

@@ -46,8 +46,8 @@ def find_recipe(name: str) -> Path:
     close = get_close_matches(name, RECIPES, n=1)
     raise ValueError(
         f"{f'Did you mean --config {close[0]}? ' if close else ''}--config must be a YAML file or the name of a recipe; "
-        f"there is no file {name!r}, and the recipes are {', '.join(sorted(RECIPES))}. Choose one of these, or give the "
-        f"path of a file."
+        f"got {name!r}. The recipes are {', '.join(sorted(RECIPES))}. Choose one of them, or give the path of a file that "
+        f"exists."
     )
 
 
@@ -128,7 +128,7 @@ def check_name(name: str) -> None:
     if name in BUNDLED or (name and Path(name).exists()):
         return
     if "/" not in name and (close := get_close_matches(name, BUNDLED, n=1, cutoff=0.8)):
-        raise ValueError(f"Did you mean --dataset_name {close[0]}? There is no dataset {name!r} in this package.")
+        raise ValueError(f"Did you mean --dataset_name {close[0]}? This package has no dataset {name!r}.")
     if find_ending(name) in FORMATS or not name:
         raise ValueError(describe_missing_file(name, "--dataset_name"))
 
@@ -155,7 +155,7 @@ def describe_missing_file(file: str, option: str) -> str:
     siblings = [sibling for sibling in Path(file).parent.glob("*") if find_ending(sibling.name) in FORMATS]
     stems = {sibling.name.split(".")[0]: sibling for sibling in siblings}
     close = get_close_matches(Path(file).name.split(".")[0], stems, n=1, cutoff=0.7)
-    problem = f"There is no file {file!r} in {Path.cwd()}."
+    problem = f"The file {file!r} does not exist in {Path.cwd()}."
     if close:
         return f"Did you mean {option} {quote(str(stems[close[0]]))}? {problem}"
     return f"{problem} Correct {option}."

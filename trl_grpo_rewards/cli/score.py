@@ -72,7 +72,7 @@ def check_run(run: dict[str, Any], place: str, missing: Sequence[str]) -> None:
     """Raise an error if the rewards of a run cannot be built again."""
     if run.get("is_expression") and "__main__" not in missing:
         return
-    reason = f"there is no readable {RUN_FILE} for '{place}'"
+    reason = f"'{place}' has no {RUN_FILE} that can be read"
     if run:
         reason = f"{run['rewards']} contains functions that cannot be imported again"
     raise ValueError(

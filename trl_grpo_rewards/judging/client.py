@@ -201,9 +201,7 @@ class Client:
         """Fill in a grading. A failed call costs one verdict, and does not stop the others."""
         try:
             if self.cache:
-                with contextlib.suppress(
-                    Exception
-                ):  # the model is asked if there is no file, or anything is wrong with it
+                with contextlib.suppress(Exception):  # without a readable file, the model is asked
                     fill_in_verdict(grading, self.cache.read(key), prompt)
                     grading.costs.cached = 1
                     return grading

@@ -14,9 +14,9 @@ import torch
 from torch import distributed
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
+from ..dataset_rows import show_rows
 from ..distributed import rank_index, world_size
 from ..expressions import Reward, add
-from ..faults import show_rows
 from ..function_rewards import find_functions
 from ..records.fields import CompletionFields, describe_completions, describe_groups
 from ..records.files import GroupWriter, report_failure

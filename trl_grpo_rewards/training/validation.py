@@ -9,16 +9,10 @@ from typing import Any
 from datasets import Dataset, IterableDataset
 from torch import nn
 
+from ..dataset_rows import describe_no_dataset, show_rows
 from ..errors import describe_plain
 from ..expressions import Reward, check_names, find_first_outcome, warn_of_missing_weights
-from ..faults import (
-    describe_no_dataset,
-    find_column_faults,
-    find_prompt_faults,
-    find_readers,
-    find_size_faults,
-    show_rows,
-)
+from ..faults import find_column_faults, find_prompt_faults, find_readers, find_size_faults
 from ..function_rewards import RewardFactory, describe_uncalled, find_functions
 from ..registry import find_wrapped, takes_solution
 from ..scores import check_results

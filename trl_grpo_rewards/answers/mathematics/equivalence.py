@@ -16,8 +16,8 @@ from .values import ZERO, Operation, Symbol, Value, Values, find_names, find_sym
 from .work import count_left, estimate_work
 
 
-MAX_COMPARED_POINTS = 14  # at which two expressions are evaluated at most
-ENOUGH = 4  # points at which they must agree
+MAX_COMPARED_POINTS = 14  # largest number of points at which two expressions are evaluated
+ENOUGH = 4  # number of points at which they must agree
 
 
 def are_equal_expressions(one: Value, other: Value) -> bool | None:
@@ -46,9 +46,9 @@ def have_equal_values(one: Value, other: Value) -> bool:
 
 def are_equal_functions(one: Value, other: Value, symbols: Sequence[str]) -> bool | None:
     """
-    Return whether two functions agree at real points; where these are too few, at integers, and then at complex values.
+    Return whether two functions agree at real points. If there are too few of these, integers are tried, then complex values.
 
-    Functions of integers are only compared at integers, and functions with several formulas also far away.
+    Functions of integers are compared only at integers. Functions with several formulas are compared far from 0, too.
     """
     nothing = 0 if is_exact_at_zero(one) and is_exact_at_zero(other) else NOTHING
 

@@ -1,4 +1,4 @@
-r"""Kinds: which text is of which kind. Which values are equal is in tests/answers/cases.txt."""
+r"""Which kind of value each text is read as. Which values are equal is in tests/answers/cases.txt."""
 
 import time
 
