@@ -57,6 +57,7 @@ from trl_grpo_rewards import (
 from trl_grpo_rewards.errors import CheckpointMismatch
 from trl_grpo_rewards.judging.verdicts import is_trivial
 from trl_grpo_rewards.records.files import read_records
+from trl_grpo_rewards.records.held_out import read_held_out
 from trl_grpo_rewards.texts import completion_text, strip_reasoning
 from trl_grpo_rewards.training import checkpoints
 
@@ -156,6 +157,10 @@ def test_ranks_see_whole_groups_in_both_trainers(folder):
         assert len(calls) == len({prompt for prompt, _, _ in calls}) == 6
         mean = sum(max(map(len, texts)) - len(text) for _, _, texts in calls for text in texts) / 24
         assert metrics["eval_rewards/relative/mean"] == pytest.approx(mean, abs=1e-4)
+        if cls is FilteredGRPOTrainer and dist.get_rank() == 0:  # which writes the scores of all ranks' problems
+            scores = read_held_out(trainer.args.output_dir, last=2)
+            assert len(scores) == 6
+            assert sum(scores.values()) / 6 == pytest.approx(mean, abs=1e-4)
 
 
 @on_two_ranks
