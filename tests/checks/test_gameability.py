@@ -56,7 +56,7 @@ def test_choices_cannot_be_gamed():
     ],
 )
 def test_what_pays_is_named(expression, attack):
-    said = f"Under .* these attacks are paid like an honest, correct completion: .*{attack}"
+    said = f"Under .* these attacks earn as much as an honest, correct completion: .*{attack}"
     with pytest.raises(AssertionError, match=said):
         assert_not_gameable(parse(expression))
 
@@ -71,7 +71,7 @@ def test_a_term_for_the_length_does_not_hide_an_attack_on_the_outcome(weight):
     brief = gate(shortest(boxed()), by=boxed())
     for brevity in (shortest(boxed()), brief, brevity_of_my_own()):
         said = find_faults(boxed() + weight * brevity, demo.arithmetic(size=64))
-        assert any("'question restated' is paid like" in fault for fault in said), brevity
+        assert any("'question restated' earns as much as" in fault for fault in said), brevity
     assert not find_faults(boxed(evaluated=True) + weight * brief, demo.arithmetic(size=64))
 
 
@@ -104,7 +104,7 @@ def test_a_reward_that_requires_working_out_is_not_told_to():
 )  # fmt: skip
 def test_attacks_with_the_same_remedy_are_one_fault_and_it_fits_the_reward(rewards, first, remedy):
     said = find_faults(rewards, Dataset.from_dict(DATA["numbers"]))
-    assert any(f"The attack '{first}' is paid" in fault and remedy in fault for fault in said) and len(said) <= 4
+    assert any(f"The attack '{first}' earns as much" in fault and remedy in fault for fault in said) and len(said) <= 4
 
 
 @reward
@@ -138,7 +138,7 @@ def lucky(completion: str, solution: str) -> float:
 def test_an_attack_that_pays_by_chance_is_a_warning(rows, kind):
     found = check_attacks(make_trials(lucky(), [*make_problems(*(str(200 + place) for place in range(rows)))]))
     (said,) = getattr(found, kind)
-    assert said.startswith("The attack 'nothing' is paid") and f"on 1 of {rows} rows" in said
+    assert said.startswith("The attack 'nothing' earns as much") and f"on 1 of {rows} rows" in said
     assert len(found.warnings + found.faults) == 1
     assert f"{1 / rows:8.3f} nothing, which pays on 1 of {rows} rows" in found.lines
 

@@ -259,7 +259,7 @@ SOME_WORDS = make_rows(IN_TAGS, answer=lambda n: f"{7 * n + 10}" if n % 4 else f
         (is_free, SOME_WORDS, "warnings", r"On 6 of 24 rows, any answer earns from is_free\(\) .* in row 0 with '0 apples'"),
         (is_equal, SOLUTIONS, "warnings", r"Only the whole text of 'answer' is paid, .* Compare with its answer alone, such as '\d+'"),
         ([is_equal, lines, no_lines], ANSWERS, "warnings", r"No completion that was tried earns both"),
-        (is_value, make_rows(IN_TAGS, **COUNTDOWN), "faults", "The attack 'the result of the answer' is paid"),
+        (is_value, make_rows(IN_TAGS, **COUNTDOWN), "faults", "The attack 'the result of the answer' earns as much"),
     ],
     ids=["alike", "sign", "own completions", "never", "mostly form", "free rows", "whole text", "exclusive", "no equation"],
 )  # fmt: skip

@@ -25,7 +25,7 @@ def cache(tmp_path_factory):
 
 MISTAKES = [
     *((f"train {line}", said) for line, said in [
-        ("--config gsm8", "Did you mean --config gsm8k? --config must be a YAML file or the name of a recipe; there is"),
+        ("--config gsm8", "Did you mean --config gsm8k? --config must be a YAML file or the name of a recipe; got 'gsm8'"),
         ("--config wrong.yaml", "'--max_step=2' in the recipe is not an option. Did you mean --max_steps?"),
         ("--config typed.yaml", "--learning_rate: it must be a number of at least 0; got 'fast'. trl-grpo-rewards train --help lists the options."),
         ("--config torn.yaml", "The recipe 'torn.yaml' is not valid YAML: while parsing a flow sequence in"),

@@ -144,7 +144,7 @@ def test_what_cannot_be_scored_is_said_in_a_line(answers, command):
         ("boxd() answers.jsonl", 2, "error: There is no reward 'boxd'.*Did you mean 'boxed'"),
         ("boxed() nowhere", 2, "error: There are no group records in 'nowhere' .*Pass the output_dir"),
         ("boxed() torn.jsonl", 2, "error: Line 2 of 'torn.jsonl' is '.\"comp', which is not JSON. Write one row on"),
-        ("boxed()", 2, "error: Without rewards, .* no readable run.json for 'boxed..'. Give rewards first, and then the"),
+        ("boxed()", 2, "error: Without rewards, .* 'boxed..' has no run.json that can be read. Give rewards first, and then the"),
         ("boxed() answers.jsonl --out ../", 2, "error: --out must be a new file, but '../?' is a folder or has group records."),
         ("boxed() answers.jsonl --out groups/0001-0001.jsonl", 2, "error: --out must be a new file, but 'groups.* has group"),
         ("boxed() answers.jsonl --out no/out", 2, "error: 'no/out' cannot be used: No such file or directory. Choose another path"),

@@ -130,7 +130,7 @@ def test_a_warning_has_a_line_of_its_own_above_the_bar(tmp_path):
     run = train_forked(*options, "--max_steps", "100", cwd=tmp_path)
     said = r"Interrupted at step 6\. No checkpoint was saved\."
     assert run.returncode == 130 and re.search(said, run.stderr), run.stderr
-    warned = "^mine teaches nothing at the end. No group was live in steps 1–5"
+    warned = "^mine gives no signal at the end. No group was live in steps 1–5"
     assert re.search(warned, run.stderr, re.MULTILINE), run.stderr
     assert run.stderr.count("No group was live") == 1
 

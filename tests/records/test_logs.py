@@ -13,7 +13,7 @@ from trl_grpo_rewards.report.pages import write_page
 
 
 LOG = simulate("dead", steps=40)  # an entry of training for each step, and evaluations
-TITLE = "accuracy teaches nothing at the end"
+TITLE = "accuracy gives no signal at the end"
 
 
 def to_old(entry):

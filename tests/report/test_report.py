@@ -183,7 +183,7 @@ def test_an_outcome_that_ends_without_a_lesson_is_one_warning(steps, score):
     if score is None and steps > 5:
         assert found.title == "boxed gives no score"
         return
-    assert found.title == "boxed teaches nothing at the end"
+    assert found.title == "boxed gives no signal at the end"
     assert found.details.startswith(
         f"boxed was the same for all completions of each prompt in steps 6–{5 + steps}, so only other rewards"
     )
@@ -202,7 +202,7 @@ def test_a_few_dead_steps_are_to_be_expected_in_a_long_run():
 
 def test_a_group_is_dead_by_the_tolerance_of_its_run():
     close = {"boxed": [0.5, 0.505], "style": [0.0, 1.0]}
-    for tolerance, titles in ((0.01, ["boxed teaches nothing at the end"]), (0.001, [])):
+    for tolerance, titles in ((0.01, ["boxed gives no signal at the end"]), (0.001, [])):
         stepped = (
             (step, {**record(close), "outcome": "live", "tolerance": tolerance})
             for step in range(1, 10)

@@ -155,7 +155,7 @@ def add_nothing(found: Findings, trials: Trials, reward: Reward) -> None:
     remedy = "If it asks a server, start that" if is_batch else own
     is_all = len(trials.rewards.rewards) == 1 and not (trials.has_solution or is_batch)
     (found.faults if is_all else found.warnings).append(
-        f"Reward '{reward.name}' gave None for every completion that was tried, so it scores nothing. {remedy}."
+        f"Reward '{reward.name}' gave None for every completion that was tried, so it never scores anything. {remedy}."
     )
 
 

@@ -133,7 +133,7 @@ def add_paid_attacks(found: Findings, trials: Trials, payments: list[Payment]) -
         end = trials.texts[first.row or 0][first.name][-30:]
         shown = f"; it ends with {shorten_repr(end)} in row {first.row}" if end else ""
         (found.faults if is_fault else found.warnings).append(
-            f"The attack '{first.name}' is paid like an honest, correct completion under {trials.rewards}, on {first.paid} of "
+            f"The attack '{first.name}' earns as much as an honest, correct completion under {trials.rewards}, on {first.paid} of "
             f"{first.tried} rows{shown}.{same} {remedy}"
         )
     return others
@@ -145,8 +145,8 @@ def list_small_payments(trials: Trials, payments: list[Payment]) -> list[tuple[f
     if largest is None or largest.share < LARGE_SHARE - ROUNDING:
         return []
     text = (
-        f"The attack '{largest.name}' is worthless, but under {trials.rewards} it earns {largest.share:.0%} of what a "
-        f"right answer earns more than a wrong one. {write_remedy(trials, largest.name)}"
+        f"The attack '{largest.name}' is worthless, but under {trials.rewards} it earns {largest.share:.0%} of the "
+        f"gap between a wrong and a right answer. {write_remedy(trials, largest.name)}"
     )
     return [(largest.share, text)]
 
@@ -188,7 +188,7 @@ def measure_form(trials: Trials, place: int) -> Any:
 
 def write_remedy(trials: Trials, attack: str) -> str:
     if KINDS.get(attack) == "near":
-        return "If it is not meant to be, compare more strictly."
+        return "If that is not intended, compare more strictly."
     rewards = leave_out_witnesses(trials.rewards)
     functions = [*find_functions(rewards)]
     deciding = find_outcomes(rewards) + trials.list_readers(rewards)
@@ -247,7 +247,7 @@ def assert_not_gameable(reward: Reward, rows: Rows | None = None, tokens: Tokeni
     trials = make_trials(offline, rows, tokens, attacked=len(rows))
     paid = [one for one in count_payments(trials) if one.paid and one.kind != "near"]
     table = "; ".join(f"{one.name} on {one.paid} of {one.tried} rows ({one.mean:.3f})" for one in paid)
-    assert not paid, f"Under {offline}, these attacks are paid like an honest, correct completion: {table}."
+    assert not paid, f"Under {offline}, these attacks earn as much as an honest, correct completion: {table}."
     right, helpless = (trials.average(name)[-1] for name in ("right", "helpless"))
     assert not trials.has_solution or right > helpless, (
         f"Under {offline}, an honest, correct completion must earn more than 'I do not know.'; got {right} and "

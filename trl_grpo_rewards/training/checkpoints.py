@@ -69,7 +69,7 @@ def warn_of_differences(folder: Path, run: dict[str, Any]) -> None:
     if unlike:
         changes = ", ".join(f"{name} (before: {before[name]}; now: {now[name]})" for name in unlike)
         logger.warning(
-            f"The resumed run differs from the interrupted one: {changes}. Change it back, unless it is meant."
+            f"The resumed run differs from the interrupted one: {changes}. If this is not intended, change it back."
         )
 
 
