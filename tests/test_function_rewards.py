@@ -226,6 +226,7 @@ def test_wrong_options_are_refused_when_the_reward_is_built(build, message):
     (lambda completion: 0, {"batched": True}, "has the parameter 'completion', but scores a whole batch"),
     (lambda prompts: 0, {"grouped": True}, "has the parameter 'prompts', but scores a whole group. Use 'prompt' and 'comp"),
     (lambda completion, *, name: 0, {}, "must not declare the option 'name', which every reward has"),
+    (lambda completion, *, log_metric=None: 0, {}, "declares 'log_metric' after '\\*', which makes it an option, but the trainer passes it. Declare"),
     (lambda: 0, {"batched": True, "grouped": True}, "must not be both batched and grouped"),
     (lambda completion: 0, {}, "stands above a function with the name '<lambda>', .* Give it a name with def."),
     ("short", {}, r"stand above a function; got 'short'. To name a reward, .*: mine\(name='short'\)."),
