@@ -74,6 +74,7 @@ def main(arguments: Sequence[str]) -> None:
     has_faults = [False]
     if training.process_index == 0:
         print_job(training, train_dataset, eval_dataset, became_messages=train_dataset is not texts)
+        print(describe_learning(training, model, arguments), flush=True)
         if not job.no_check:
             has_faults = [print_findings(check(rewards, train_dataset, training, tokenizer, job.bad_golds, shape))]
     if broadcast_object_list(has_faults)[0]:  # all processes end
@@ -123,6 +124,19 @@ def print_job(
     sizes = describe_sizes(train_dataset, eval_dataset)[:-1]
     become = [BECOME_MESSAGES] if became_messages else []
     print(f"{sizes}; {describe_processes(training)}", *become, describe_steps(training), sep="\n", flush=True)
+
+
+def describe_learning(training: FilteredGRPOConfig, model: ModelConfig, arguments: Sequence[str]) -> str:
+    """Return how fast which weights learn. If nobody chose that, say how to begin with a recipe."""
+    weights = "an adapter" if model.use_peft else "all weights"
+    rate = f"The learning rate is {training.learning_rate:g}, for {weights}."
+    chosen = {argument.partition("=")[0] for argument in arguments}
+    if chosen.isdisjoint(("--config", "--learning_rate")):
+        return (
+            f"{rate} This is TRL's default. To begin with the values of a recipe, add it, for example --config "
+            f"smollm2-constraints. Your own options take precedence."
+        )
+    return rate
 
 
 def print_findings(findings: list[Findings]) -> bool:
