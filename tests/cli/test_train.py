@@ -62,7 +62,7 @@ def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path, com
     assert "Trained to step 2 in" in run.stdout and "The model is in runs/addition." in run.stdout
     assert run.stdout.endswith("The report is in runs/addition/report.html.\n")
     assert "<title>Training report</title>" in (tmp_path / "runs/addition/report.html").read_text()
-    assert "2/2" in run.stderr and "reward=" in run.stderr  # the progress bar
+    assert re.search(r"Evaluating held-out problems: .*\bTraining: .*2/2.*reward=", run.stderr, re.DOTALL)  # the bars
     assert "Warning" not in run.stderr  # others warn of names that they will remove
     assert (tmp_path / "runs/addition/model.safetensors").exists()
     described = json.loads((tmp_path / "runs/addition/run.json").read_text())

@@ -362,6 +362,16 @@ def describe_change(changes: Series) -> str:
 class RewardProgress(ProgressCallback):
     """A progress bar with the reward and the share of dead groups, instead of a printed line of all metrics."""
 
+    def on_train_begin(self, *rest: Any, **kwargs: Any) -> None:
+        super().on_train_begin(*rest, **kwargs)
+        if self.training_bar is not None:
+            self.training_bar.set_description("Training")
+
+    def on_prediction_step(self, *rest: Any, **kwargs: Any) -> None:
+        super().on_prediction_step(*rest, **kwargs)
+        if self.prediction_bar is not None:
+            self.prediction_bar.set_description("Evaluating held-out problems")
+
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
         if self.training_bar is not None and "reward" in (logs or {}):
             self.training_bar.set_postfix(reward=logs["reward"], dead=logs.get("groups/dead"))
