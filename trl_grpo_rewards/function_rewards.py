@@ -73,10 +73,10 @@ class RewardFactory:
             raise TypeError(
                 f"Reward '{self.__name__}' must not declare the option 'name', which every reward has. Rename it."
             )
-        for name in self.options.keys() & TRAINER_DATA:
+        for passed in self.options.keys() & TRAINER_DATA:
             raise TypeError(
-                f"Reward '{self.__name__}' declares '{name}' after '*', which makes it an option, but the trainer passes it. "
-                f"Declare '{name}' before the '*'."
+                f"Reward '{self.__name__}' declares '{passed}' after '*', which makes it an option, but the trainer passes it. "
+                f"Declare '{passed}' before the '*'."
             )
         options = list(self.options.values())
         if not self.args_option:

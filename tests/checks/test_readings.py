@@ -5,7 +5,7 @@ import re
 import pytest
 
 from helpers.checks import make_problems
-from trl_grpo_rewards import boxed, exact, reward
+from trl_grpo_rewards import boxed, exact, json_fields, reward
 from trl_grpo_rewards.checks import check, honest
 from trl_grpo_rewards.checks.contract import check_readings
 from trl_grpo_rewards.traits import Reading
@@ -132,6 +132,11 @@ def test_each_mistake_in_solutions_is_one_sentence(config, solutions, said):
     texts = [f"{kind[:-1]}: {text}" for one in found for kind in ("faults", "warnings") for text in getattr(one, kind)]
     texts = [text for text in texts if "repeat the prompt" not in text]
     assert len(texts) == bool(said) and re.match(said, "".join(texts)), texts
+
+
+def test_dicts_as_python_writes_them_are_called_so():
+    faults = [fault for one in check(json_fields(), make_problems("{'a': 1}", "{'a': 2}")) for fault in one.faults]
+    assert len(faults) == 1 and "This one is a Python dict, not JSON (write it with json.dumps)." in faults[0], faults
 
 
 def test_solutions_with_more_digits_than_python_writes_are_checked():

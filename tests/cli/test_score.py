@@ -155,6 +155,7 @@ def test_what_cannot_be_scored_is_said_in_a_line(answers, command):
         ("boxed() asked.jsonl", 2, "error: 'asked.jsonl' has no 'completion', but 'prompt', 'solution'. Pass"),
         ("boxed() other.txt", 2, "error: Line 1 of 'other.txt' is 'text', which is not JSON"),
         ("answers.jsonl", 2, "error: Without rewards, the rewards of the run are used, but 'answers.jsonl' has no run.json that"),
+        ("answers.jsonl boxed()", 2, "error: The rewards come first, then the completions, but 'answers.jsonl' is a file or folder. Write: trl-grpo-rewards score 'boxed..' answers.jsonl."),
         ("cites() answers.jsonl --import nothing", 2, "error: There is no module 'nothing'"),
         ("cites() answers.jsonl --import mine.py", 2, "error: There is no module 'mine.py' in .* such as --import my_rewards for"),
         ("length(5) answers.jsonl", 1, "ValueError: length.. with unit='tokens' needs .* Pass them, or use unit='words'"),

@@ -2,6 +2,8 @@
 
 import json
 import re
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -271,3 +273,19 @@ def test_beside_busy_programs_training_uses_the_cores_that_are_free(tmp_path, co
     assert shown.returncode == 0, shown.stderr
     assert re.findall(r"threads: (\d+)", shown.stdout)[-1] == "1"
     assert "training uses 1 thread while they do" in shown.stderr
+
+
+@pytest.mark.slow
+def test_a_full_disk_is_called_one(tmp_path):
+    if shutil.which("unshare") is None:
+        pytest.skip("unshare is not installed")
+    small = tmp_path / "small"
+    small.mkdir()
+    job = [*SHORT, "--no_check", "--output_dir", str(small / "run")]
+    train = shlex.join([*COMMAND, *job])
+    script = f"mount -t tmpfs -o size=3m tmpfs {shlex.quote(str(small))} && echo mounted && {train}"
+    run = subprocess.run(["unshare", "--mount", "--map-root-user", "sh", "-c", script], capture_output=True, text=True)
+    if "mounted" not in run.stdout:
+        pytest.skip(f"this machine mounts no small disk: {run.stderr.strip()[-100:]}")
+    said = f"^error: The disk of '{small / 'run'}' is full \\(\\d+ bytes are left\\), so a file of the run was not written: "
+    assert run.returncode == 1 and re.search(said, run.stderr, re.MULTILINE), run.stderr

@@ -1,5 +1,7 @@
 """Gold answers in the values of a dataset column, as objects in JSON, and how well they can be read as mathematics."""
 
+import ast
+import contextlib
 import functools
 import json
 import math
@@ -189,11 +191,24 @@ def write_plainly(value: Any) -> Any:
     return value.tolist()
 
 
+PYTHON_DICT = "a Python dict, not JSON (write it with json.dumps)"
+
+
+def is_python_dict(value: Any) -> bool:
+    """Whether a text is what Python writes for a dict, as tables of dicts have it when they are saved as CSV."""
+    with contextlib.suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+        return isinstance(value, str) and isinstance(ast.literal_eval(value), dict)
+    return False
+
+
 def read_objects(values: list[Any]) -> list[Reading]:
     readings = []
     for value in values:
         objects = [read_object(solution) for solution in list_solutions(value)]
         kind: ReadingKind = "any of several" if len(objects) > 1 else "whole"
         written = " or ".join(json.dumps(found, sort_keys=True) for found in objects)
-        readings.append(Reading("not at all" if None in objects else kind, written))
+        if None in objects:
+            readings.append(Reading("not at all", written, PYTHON_DICT if is_python_dict(value) else None))
+        else:
+            readings.append(Reading(kind, written))
     return readings

@@ -155,7 +155,7 @@ def describe_missing_file(file: str, option: str) -> str:
     siblings = [sibling for sibling in Path(file).parent.glob("*") if find_ending(sibling.name) in FORMATS]
     stems = {sibling.name.split(".")[0]: sibling for sibling in siblings}
     close = get_close_matches(Path(file).name.split(".")[0], stems, n=1, cutoff=0.7)
-    problem = f"The file {file!r} does not exist in {Path.cwd()}."
+    problem = f"The file '{file}' does not exist in {Path.cwd()}."
     if close:
         return f"Did you mean {option} {quote(str(stems[close[0]]))}? {problem}"
     return f"{problem} Correct {option}."

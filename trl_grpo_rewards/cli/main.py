@@ -32,6 +32,7 @@ from .console import (
     keep_stdout_for_json,
     list_programs,
 )
+from .job_settings import check_group_size, check_packages
 
 
 COMMANDS = TEXTS["commands"]
@@ -260,8 +261,11 @@ def read_ahead(command: str, arguments: Sequence[str]) -> list[str]:
     with exit_on(TypeError, ValueError, ImportError, OSError), keep_stdout_for_json("--json" in arguments):
         settings, line, recipe = read_line(command, arguments)
         rewards = build_rewards(settings["rewards"], settings["import_modules"] or ())
+        check_group_size(settings)
         if recipe is not None and (programs := list_programs(rewards)):
             raise job_files.ask_for_trust(recipe, [f"runs programs with {', '.join(programs)}"])
+        if command == "train":
+            check_packages(settings)
         if command == "train" and os.environ.get("RANK", "0") == "0":  # the first process of a launcher
             folder = os.path.expanduser(settings["output_dir"] or "trainer_output")
             job_files.check_output(folder, settings["resume_from_checkpoint"])

@@ -5,6 +5,7 @@ import contextlib
 import itertools
 import json
 import os
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -114,9 +115,19 @@ def format_row(scored: ScoredGroup, row: int) -> str:
     return json.dumps({**columns, "rewards": scores, "total": scored.totals[row]}) + "\n"
 
 
+def check_order(rewards: str | None, completions: str) -> None:
+    """Raise an error if the rewards and the completions of a command line have changed places."""
+    if rewards and os.path.exists(rewards) and not os.path.exists(completions):
+        raise ValueError(
+            f"The rewards come first, then the completions, but {rewards!r} is a file or folder. Write: "
+            f"trl-grpo-rewards score {shlex.quote(completions)} {shlex.quote(rewards)}."
+        )
+
+
 def main(arguments: Sequence[str]) -> None:
     args = build_parser().read(arguments)
     with console.exit_on(TypeError, ValueError, OSError, ImportError), console.keep_stdout_for_json(args.json):
+        check_order(args.rewards, args.completions)
         rewards = choose_rewards(args, args.rewards)
         old = None
         if args.against:

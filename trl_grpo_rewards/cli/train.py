@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import os
+import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -34,7 +35,7 @@ from ..training.config import FilteredGRPOConfig
 from ..training.groups import ScoredGroups
 from ..training.trainer import FilteredGRPOTrainer
 from ..traits import Findings
-from .console import FAULTY, INTERRUPTED, exit_on, format_table
+from .console import FAULTY, INTERRUPTED, end, exit_on, format_table
 from .job import (
     BECOME_MESSAGES,
     JobArguments,
@@ -54,6 +55,7 @@ FAULTS_FOUND = (
     "To see every finding, run trl-grpo-rewards check --details with the same options. --no_check skips these checks; the "
     "trainer still refuses what it cannot train on."
 )
+LEAST_FREE = 2**20  # number of free bytes up to which a disk counts as full
 LEAST_SECONDS = 1.0  # over which the use of cores is measured
 NORMAL_95 = NormalDist().inv_cdf(0.975)  # number of standard errors in half of a 95 % interval
 DEAD = "dead groups"  # the share of groups that are dead, next to the scores of an evaluation
@@ -71,14 +73,13 @@ def main(arguments: Sequence[str]) -> None:
         with training.main_process_first():  # the other processes read its cache
             train_dataset = fit_prompts(texts, tokenizer)
             eval_dataset = fit_prompts(eval_texts, tokenizer)
-    has_faults = [False]
+    has_faults = False
     if training.process_index == 0:
-        print_job(training, train_dataset, eval_dataset, became_messages=train_dataset is not texts)
-        print(describe_learning(training, model, arguments), flush=True)
+        learning = describe_learning(training, model, arguments)
+        print_job(training, train_dataset, eval_dataset, learning, became_messages=train_dataset is not texts)
         if not job.no_check:
-            has_faults = [print_findings(check(rewards, train_dataset, training, tokenizer, job.bad_golds, shape))]
-    if broadcast_object_list(has_faults)[0]:  # all processes end
-        sys.exit(FAULTY)
+            has_faults = print_findings(check(rewards, train_dataset, training, tokenizer, job.bad_golds, shape))
+    end_on_faults(has_faults)
     with exit_on(ValueError, ImportError, OSError):  # weights that are missing, packages that a model needs
         trainer = make_trainer(name, rewards, model, training, train_dataset, eval_dataset)
     trainer.run["job"] = asdict(job)
@@ -91,6 +92,12 @@ def main(arguments: Sequence[str]) -> None:
     if trainer.is_world_process_zero():
         print_end(trainer, evaluation)
     close(trainer)
+
+
+def end_on_faults(has_faults: bool) -> None:
+    """End all processes if the first one has found faults."""
+    if broadcast_object_list([has_faults])[0]:
+        sys.exit(FAULTY)
 
 
 def print_end(trainer: FilteredGRPOTrainer, evaluation: "BeforeAndAfter") -> None:
@@ -119,11 +126,17 @@ def name_model(job: JobArguments, model: ModelConfig) -> str:
 
 
 def print_job(
-    training: FilteredGRPOConfig, train_dataset: Dataset, eval_dataset: Dataset | None, *, became_messages: bool
+    training: FilteredGRPOConfig,
+    train_dataset: Dataset,
+    eval_dataset: Dataset | None,
+    learning: str,
+    *,
+    became_messages: bool,
 ) -> None:
     sizes = describe_sizes(train_dataset, eval_dataset)[:-1]
     become = [BECOME_MESSAGES] if became_messages else []
-    print(f"{sizes}; {describe_processes(training)}", *become, describe_steps(training), sep="\n", flush=True)
+    lines = [f"{sizes}; {describe_processes(training)}", *become, describe_steps(training), learning]
+    print(*lines, sep="\n", flush=True)
 
 
 def describe_learning(training: FilteredGRPOConfig, model: ModelConfig, arguments: Sequence[str]) -> str:
@@ -182,6 +195,7 @@ def train(trainer: FilteredGRPOTrainer) -> None:
         trainer.add_callback(progress)
     with (
         exit_on(CheckpointMismatch, ImportError),  # and a reward that raises an error
+        explain_full_disk(training.output_dir),
         contextlib.closing(progress),
         end_when_interrupted(trainer),
         logging_redirect_tqdm([logging.getLogger("trl_grpo_rewards")]),  # warnings above the bar, not behind it
@@ -189,8 +203,8 @@ def train(trainer: FilteredGRPOTrainer) -> None:
         trainer.train(resume_from_checkpoint=training.resume_from_checkpoint)
         if training.enable_jit_checkpoint and trainer.state.global_step < trainer.state.max_steps:  # SIGTERM ended it
             raise KeyboardInterrupt
-    trainer.save_model()
-    trainer.create_model_card(Path(training.output_dir).name)
+        trainer.save_model()
+        trainer.create_model_card(Path(training.output_dir).name)
 
 
 def print_places(training: FilteredGRPOConfig) -> None:
@@ -203,6 +217,23 @@ def print_places(training: FilteredGRPOConfig) -> None:
         print(f"The report is in {page}.")
     except (OSError, ValueError) as error:  # which is none of the run
         print(f"The report was not written. {error}")
+
+
+@contextlib.contextmanager
+def explain_full_disk(folder: str) -> Iterator[None]:
+    """End the process with one line if the disk is full, which errors of torch and safetensors do not say."""
+    try:
+        yield
+    except Exception as error:
+        free = shutil.disk_usage(folder).free
+        if free > LEAST_FREE:
+            raise
+        cause = str(error).splitlines()[0].rstrip(".")
+        end(
+            f"error: The disk of {folder!r} is full ({free:,} bytes are left), so a file of the run was not written: {cause}. "
+            f"Make room, and continue from the last complete checkpoint: add --resume_from_checkpoint auto.",
+            FAULTY,
+        )
 
 
 @contextlib.contextmanager
