@@ -1,4 +1,4 @@
-"""Files of runs: those that are written whole, and the checkpoints that a run is resumed from. Loads no torch."""
+"""Files of runs: those that are written whole, checkpoints that a run is resumed from, and versions. Loads no torch."""
 
 import contextlib
 import json
@@ -6,6 +6,7 @@ import os
 import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
@@ -13,6 +14,14 @@ from typing import Any, BinaryIO, TextIO
 # Files that `save_only_model` leaves out, and the patterns of all names under which transformers saves them.
 CHECKPOINT_FILES = {"optimizer.pt": ("optimizer*", "rank*-optimizer.pt"), "scheduler.pt": ("scheduler.pt",)}
 DEEPSPEED = "global_step*"  # the folder in which DeepSpeed saves the same
+
+
+def find_version(package: str) -> str:
+    """Return the version of a package, or "unknown" if it is not installed, as a clone on PYTHONPATH."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
 
 
 @contextlib.contextmanager

@@ -146,7 +146,7 @@ def test_the_table_has_what_the_parser_of_trl_accepts(command):
         lambda file, patch: file.unlink(),
         lambda file, patch: file.write_bytes(file.read_bytes()[:-9]),
         lambda file, patch: file.write_text("[]"),
-        lambda file, patch: patch.setattr(command_line, "version", lambda name: f"{name} 99"),
+        lambda file, patch: patch.setattr(command_line, "find_version", lambda name: f"{name} 99"),
         lambda file, patch: patch.setattr(command_line.os, "geteuid", lambda: 12345),
     ],
     ids=["none", "cut off", "a list", "other versions", "another owner"],
@@ -162,6 +162,12 @@ def test_a_table_of_another_installation_is_written_anew(cache, command, monkeyp
 def test_without_a_folder_for_the_table_the_command_works(command, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nowhere")
     assert "Did you mean --max_steps?" in command("train", "--max_stepz", "1").stderr
+
+
+def test_a_relative_folder_of_caches_is_ignored(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", "cache")
+    assert command_line.find_table().parent == tmp_path / ".cache" / "trl_grpo_rewards"
 
 
 def test_help_shows_each_of_our_options_once_and_those_of_trl_if_asked(command):

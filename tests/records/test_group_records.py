@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from transformers import TrainerCallback
 
+from helpers.made_runs import record
 from helpers.reward_functions import lengths_of_some
 from helpers.runs import find_lists_of_ids, train_and_read
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, length
@@ -204,6 +205,13 @@ def test_records_that_cannot_be_written_are_said_once_and_supersede_all_the_same
     (said,) = [record.message for record in caplog.records if record.name == records.__name__]
     assert said.startswith("The records of the run cannot be written to") and "File exists" in said
     assert places(folder) == [(2, 3, 0), (2, 3, 1)]
+
+
+def test_a_record_that_cannot_be_encoded_does_not_take_others_along(tmp_path, caplog):
+    good = record({"boxed": [0.0, 1.0]})
+    GroupWriter(tmp_path).write(1, [good, {**good, "columns": {"made": object()}}, good])
+    assert [found["group"] for found in read_records(tmp_path)] == [0, 2]
+    assert "The record of a group of the run cannot be written to" in caplog.text and "TypeError" in caplog.text
 
 
 def test_records_go_on_in_a_folder_that_was_removed(tmp_path):

@@ -145,7 +145,7 @@ def warned(monkeypatch, caplog):
     def warn(installed):
         caplog.clear()
         warn_of_newer_trl.cache_clear()
-        monkeypatch.setattr(trl_members, "version", lambda name: installed if name == "trl" else "0.3.0")
+        monkeypatch.setattr(trl_members, "find_version", lambda name: installed if name == "trl" else "0.3.0")
         for _ in range(2):
             warn_of_newer_trl()
         return [record.message for record in caplog.records]

@@ -14,12 +14,11 @@ from difflib import get_close_matches
 from functools import partial
 from hashlib import sha256
 from importlib import import_module
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ..files import replace_file
+from ..files import find_version, replace_file
 from . import job_files
 from .console import (
     INTERRUPTED,
@@ -90,7 +89,7 @@ def run_subcommand(arguments: Sequence[str]) -> None:
         epilog="'trl-grpo-rewards COMMAND --help' lists the options of a command.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=version("trl_grpo_rewards"))
+    parser.add_argument("--version", action="version", version=find_version("trl_grpo_rewards"))
     parser.add_argument("command", choices=COMMANDS, help=argparse.SUPPRESS)
     command = parser.parse_args(arguments[:1] or ["--help"]).command
     for stream in (sys.stdout, sys.stderr):  # a completion may have characters that the terminal or file cannot show
@@ -129,9 +128,11 @@ def find_table() -> Path:
     places = [str(spec and spec.origin) for spec in map(find_spec, names)]
     sources = [Path(__file__).parents[1] / name for name in ("cli/job.py", "training/config.py")]
     times = [source.stat().st_mtime_ns for source in sources]  # a clone keeps its version
-    key = str([*places, *map(version, names), *times]).encode()
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path("/", cache, names[-1], f"options-{sha256(key).hexdigest()[:16]}.json")
+    key = str([*places, *map(find_version, names), *times]).encode()
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(cache):  # the specification ignores other paths
+        cache = os.path.expanduser("~/.cache")
+    return Path(cache, names[-1], f"options-{sha256(key).hexdigest()[:16]}.json")
 
 
 def read_option(option: dict[str, Any], text: str) -> Any:

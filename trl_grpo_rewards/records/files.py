@@ -70,10 +70,11 @@ class GroupWriter:
             self.folder.mkdir(parents=True, exist_ok=True)
             self.run = self.run or max(map(number_run, list_group_files(self.folder)), default=0) + 1
             lines = []
-            for group, record in enumerate(records, self.count):
-                place = {"run": self.run, "step": step, "group": group, "first_step": self.first_step}
-                lines.append(json.dumps(place | record).encode())
-            self.count += len(lines)
+            for record in records:
+                place = {"run": self.run, "step": step, "group": self.count, "first_step": self.first_step}
+                self.count += 1
+                with report_failure("record of a group", self.folder, self.warned):  # the others are written
+                    lines.append(json.dumps(place | record).encode())
             self.size = append_lines(self.folder / f"{self.run:04d}-{self.part:04d}.jsonl", self.size, lines)
             if self.size >= MAX_FILE_SIZE:
                 self.part += 1

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
-from importlib.metadata import version
 from typing import Any
 
 import torch
@@ -17,6 +16,7 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 from ..dataset_rows import show_rows
 from ..distributed import rank_index, world_size
 from ..expressions import Reward, add
+from ..files import find_version
 from ..function_rewards import find_functions
 from ..records.fields import CompletionFields, describe_completions, describe_groups
 from ..records.files import GroupWriter, report_failure
@@ -114,7 +114,7 @@ def describe_run(trainer: Any, weights: Sequence[float] | None) -> dict[str, Any
         "options": {name: hide_secrets(value) for name, value in args.to_dict().items()},
         "ranks": args.world_size,
         "device": torch.cuda.get_device_name(args.device) if args.device.type == "cuda" else args.device.type,
-        "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
+        "versions": {"python": platform.python_version(), **{name: find_version(name) for name in PACKAGES}},
     }
 
 

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
-from importlib.metadata import version
 from itertools import takewhile, zip_longest
 from typing import Any
+
+from ..files import find_version
 
 
 logger = logging.getLogger(__name__)
@@ -54,8 +55,8 @@ ATTRIBUTES = tuple(  # attributes of a `GRPOTrainer` that this package reads or 
 
 def say_missing(what: str) -> ImportError:
     return ImportError(
-        f"trl_grpo_rewards {version('trl_grpo_rewards')} requires {what}, which trl {NEWEST_TESTED[0]}."
-        f"{NEWEST_TESTED[1]} has and trl {version('trl')} lacks. {REMEDY}"
+        f"trl_grpo_rewards {find_version('trl_grpo_rewards')} requires {what}, which trl {NEWEST_TESTED[0]}."
+        f"{NEWEST_TESTED[1]} has and trl {find_version('trl')} lacks. {REMEDY}"
     )
 
 
@@ -73,7 +74,7 @@ def check_attributes(trainer: Any) -> None:
 
 
 def read_version() -> tuple[int, ...]:
-    return tuple(map(int, re.findall(r"\d+", version("trl"))[:3]))
+    return tuple(map(int, re.findall(r"\d+", find_version("trl"))[:3]))
 
 
 def has_fused_head() -> bool:
@@ -99,8 +100,8 @@ def check_trl(own: type, owner: type) -> None:
         unlike = (pair for pair in zip_longest(mine, found) if pair[0] != pair[1] or ANY in pair)
         if ANY not in next(unlike, (ANY,)):
             raise ImportError(
-                f"trl_grpo_rewards {version('trl_grpo_rewards')} requires that {owner.__name__}.{name} takes "
-                f"({', '.join(mine)}). In trl {version('trl')}, it is ({', '.join(found)}). {REMEDY}"
+                f"trl_grpo_rewards {find_version('trl_grpo_rewards')} requires that {owner.__name__}.{name} takes "
+                f"({', '.join(mine)}). In trl {find_version('trl')}, it is ({', '.join(found)}). {REMEDY}"
             )
 
 
@@ -142,6 +143,6 @@ def warn_of_newer_trl() -> None:
     major, minor = NEWEST_TESTED
     if read_version()[:2] > NEWEST_TESTED:
         logger.warning(
-            f"trl {version('trl')} is installed, but trl_grpo_rewards {version('trl_grpo_rewards')} was tested with trl "
+            f"trl {find_version('trl')} is installed, but trl_grpo_rewards {find_version('trl_grpo_rewards')} was tested with trl "
             f"{major}.{minor} and older. Compare a short run with GRPOTrainer, or pip install 'trl<{major}.{minor + 1}'."
         )
