@@ -32,6 +32,17 @@ def test_the_report_compares_the_end_with_the_beginning(begun, first):
     assert re.search(f"^held-out problems +{first} +after", shown, re.MULTILINE)
 
 
+def test_a_run_without_a_step_left_claims_no_change():
+    trainer = SimpleNamespace(state=SimpleNamespace(global_step=6, max_steps=6), evaluate=None)  # which is not called
+    callback = BeforeAndAfter(trainer)
+    callback.first_step, callback.start = 6, 0.0
+    callback.before = DataFrame({"boxed": [0.0, 1.0], "none": [nan, nan]}), {"2 + 2?": "4"}
+    callback.on_train_end(SimpleNamespace(enable_jit_checkpoint=False), trainer.state)
+    shown = callback.report().splitlines()
+    assert shown[0] == "No step was left to train: the run had ended at step 6."
+    assert [line.split() for line in shown[2:]] == [["held-out", "problems", "step", "6"], ["boxed", "0.500"]]
+
+
 def test_prompts_are_paired_over_all_batches_of_an_evaluation(tmp_path):
     args = small_config(tmp_path, per_device_eval_batch_size=8, max_completion_length=4)
     problems = demo.arithmetic("test", size=6)

@@ -179,7 +179,10 @@ def test_a_checkpoint_in_time_ends_the_run_and_a_finished_run_has_no_other_step(
     first = f"step {step}" if step else "before"  # it may be interrupted while it samples for the first time
     assert re.search(rf"^held-out problems +{first} +after +change", resumed.stdout, re.MULTILINE)
     again = command("train", *options, step + 1)
-    assert again.returncode == 0 and f"Trained to step {step + 1}" in again.stdout, again
+    assert again.returncode == 0, again.stderr
+    assert f"No step was left to train: the run had ended at step {step + 1}." in again.stdout
+    assert re.search(rf"^held-out problems +step {step + 1}$", again.stdout, re.MULTILINE)
+    assert "after" not in again.stdout and "change" not in again.stdout
 
 
 EXAMPLE = {"per_device_train_batch_size": 8, "gradient_accumulation_steps": 4, "num_generations": 8}

@@ -1,6 +1,9 @@
 """A browser that tests drive."""
 
+import base64
+import gzip
 import json
+import re
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -41,6 +44,7 @@ class Browser:
         self.driver.get(f"{self.place.as_uri()}{part}")
         if part:
             self.driver.refresh()  # a part of the page that is open was only looked up
+        until(lambda: self.run("document.documentElement.dataset.drawn") == "true")
         return self
 
     def theme(self, name: str) -> None:
@@ -81,6 +85,12 @@ class Browser:
         assert self.driver.get_log("browser") == []
         assert set(self.requests()) <= {self.place.as_uri()}
         assert self.run("document.documentElement.scrollWidth") == self.run("innerWidth")
+
+
+def read_packed(page: Path, part: str) -> str:
+    """Return the text of a part of a page that is compressed."""
+    (packed,) = re.findall(rf'<script type="application/gzip"[^>]* id="{part}">([^<]*)</script>', page.read_text())
+    return gzip.decompress(base64.b64decode(packed)).decode()
 
 
 def until(true: Callable[[], bool]) -> None:

@@ -28,6 +28,7 @@ def record(
     alike=False,
     decides=None,
     text=True,
+    model_input="",
 ):
     """What the trainer writes of a group with these scores, a list for each reward."""
     weights = weights or dict.fromkeys(scores, 1.0)
@@ -42,7 +43,7 @@ def record(
     said = completions or [f"{place}: \\boxed{{7}}" for place in range(len(rewards))]
     row = {"prompt": prompt, "solution": "7"}
     count = len(said)
-    completions = list_completions([row] * count, [prompt] * count, said, ids, None, {1}, {})
+    completions = list_completions([row] * count, [prompt] * count, said, ids, None, {1}, {}, [model_input] * count)
     keys = torch.tensor([hash(tuple(one)) for one in ids])
     weighted = torch.tensor([*weights.values()], dtype=torch.float64)
     groups = ScoredGroups(rewards[None], [*weights], weighted, Rule(decides or next(iter(scores))), keys[None])

@@ -44,9 +44,10 @@ NAN = float("nan")
 # --- what is kept of completions ------------------------------------------------------------------------------------
 
 
-def complete(row, content="text", ids=(5, 1), logged=None, prompt=None):
+def complete(row, content="text", ids=(5, 1), logged=None, prompt=None, model_input=""):
     prompt = row["prompt"] if prompt is None else prompt
-    return Completion(row, prompt, content, [*ids], {"lengths": len(ids), "bold": False}, logged or {})
+    facts = {"lengths": len(ids), "bold": False}
+    return Completion(row, prompt, content, [*ids], facts, logged or {}, model_input)
 
 
 def describe(*completions, groups=1, **options):
@@ -82,6 +83,14 @@ def test_a_prompt_that_was_changed_is_known_by_both():
     assert (record["prompt_id"], record["dataset_prompt_id"]) == (hash_prompt("a, and more"), hash_prompt("a"))
     (record,) = describe(complete({"prompt": "a"}))
     assert "dataset_prompt_id" not in record
+
+
+def test_the_input_of_the_model_is_kept_if_it_says_more_than_the_prompt():
+    (record,) = describe(complete({"prompt": "a"}, model_input="<s>user: a"))
+    assert record["model_input"] == "<s>user: a" and is_record({"step": 1, "group": 0, "rewards": {}, **record})
+    for options, model_input in (({}, "a"), ({}, ""), ({"has_text": False}, "<s>user: a")):
+        (record,) = describe(complete({"prompt": "a"}, model_input=model_input), **options)
+        assert "model_input" not in record
 
 
 def test_what_json_cannot_hold_is_left_out_of_columns_and_named_in_prompts():

@@ -23,6 +23,7 @@ from trl_grpo_rewards.records.runs import (
     list_differences,
     list_facts,
     list_log_files,
+    list_seeds,
     read_log,
     read_run,
     write_run,
@@ -67,6 +68,19 @@ def test_what_differs_between_runs_is_listed_and_nothing_else():
     ]
     assert list_differences([RUN, RUN]) == [] == list_differences([RUN])
     assert ("Model", ["org/model", "–"]) in list_differences([RUN, {}])
+
+
+def test_runs_that_differ_only_in_their_seed_belong_together():
+    def run(seed, **options):
+        return RUN | {"started": str(seed), "options": {"seed": seed, "output_dir": f"runs/{seed}", **options}}
+
+    assert list_seeds([run(0), run(1, beta=0.1), run(1), run(2, beta=0.1), run(2), run(3, beta=0.1)]) == [
+        [0, 2, 4],
+        [1, 3, 5],
+    ]
+    assert list_seeds([run(0), run(0, data_seed=1), run(0, data_seed=2)]) == [[0, 1, 2]]
+    assert list_seeds([run(0), run(1), run(1), RUN | {"model": "another"}]) == []
+    assert list_seeds([{}, {}, {}]) == []
 
 
 def test_a_description_of_any_shape_is_read_or_ignored(tmp_path):

@@ -104,6 +104,7 @@ def test_solutions_against_which_completions_agree_are_shown_first(tmp_path):
         answered(1, "2 + 4", "6", "6566"), answered(2, "2 + 4", "6", "6666"),
         answered(1, "7 + 8", "15", "1234"), answered(2, "7 + 8", "15", "4321"),  # too hard
         answered(1, "1 + 1", "2", "3333"), answered(2, "1 + 1", "2", "2222"),  # learned
+        answered(2, "5 + 5", "10", "9999"),  # sampled once
         (2, {**record({"boxed": [0.0] * 4}, completions=["It is 7."] * 4), "columns": {"solution": "7"}}),  # not in the form
     ]  # fmt: skip
     (run,) = write_page(written(tmp_path, sorted(stepped, key=lambda pair: pair[0])), tmp_path / "page.html")

@@ -161,6 +161,76 @@ def test_runs_are_compared(browser, tmp_path):
     until(lambda: browser.text("#found") == ["8 of 88 groups."])
 
 
+def test_equal_curves_of_two_runs_are_told_apart_and_fit_on_a_phone(browser, tmp_path):
+    browser.open([with_log(tmp_path / name, steps=25) for name in ("shorter", "longer-by-much")], 390)
+    browser.assert_sound()
+    dashes = browser.run("document.querySelector('#reward .chart').data.map(({ line }) => line.dash)")
+    assert dashes == ["solid", "dash"]
+    charts = "[...document.querySelectorAll('main .chart')].map(one => one.parentElement)"
+    assert browser.run(f"{charts}.filter(one => one.querySelectorAll('.legend button').length !== 2).length") == 0
+    cut = "[...document.querySelectorAll('.tall')].filter(one => one.scrollWidth > one.clientWidth).length"
+    assert browser.run(cut) == 0
+    assert browser.run("[...document.querySelectorAll('#numbers th')].at(-1).getBoundingClientRect().right") <= 390
+
+
+def test_what_all_prompts_begin_with_is_cut_from_their_list(browser, tmp_path):
+    begin = "Solve this problem. Think first, and then write only the answer in a box. "
+    stepped = [(step, record({"boxed": [1, 0]}, prompt=f"{begin}{step} + 1?")) for step in (1, 2)]
+    browser.open(written(tmp_path, stepped))
+    assert browser.text("#table td:last-child") == ["… 2 + 1?", "… 1 + 1?"]
+
+
+def test_seeds_of_one_setting_are_a_band(browser, tmp_path):
+    steps = range(1, 9)
+
+    def run(name, seed, rate, value):
+        folder = written(tmp_path / name, story(steps=8, each=1))
+        write_run(folder, {"rewards": "boxed()", "options": {"seed": seed, "learning_rate": rate}})
+        LogWriter(folder).start(
+            [{"step": step, "reward": 0.5, "entropy": value * step, "step_time": 1.0} for step in steps]
+        )
+        return folder
+
+    runs = [run(f"a{seed}", seed, 1e-6, value) for seed, value in enumerate((0.1, 0.5, 0.2))]
+    other = run("b", 0, 5e-6, 0.3)
+    browser.open([*runs, other]).assert_sound()
+    assert browser.text("#entropy .legend button") == ["a0, a1, a2: median and range", "b"]
+    lines = "document.querySelector('#entropy .chart').data"
+    ends = browser.run(f"{lines}.map(({{ y }}) => y[0])")
+    assert ends == [0.1, 0.5, 0.2, 0.3]  # lowest, highest, median, and the other run
+    assert browser.run(f"{lines}.map(({{ fill }}) => fill || 'none')") == ["none", "tonexty", "none", "none"]
+    browser.focus("#entropy .legend button", "\ue007")
+    assert browser.run(f"{lines}.filter(({{ visible }}) => visible).length") == 1
+    browser.focus("#entropy summary", "\ue007")
+    until(lambda: browser.text("#entropy th")[1:] == [
+        "a0, a1, a2: lowest", "a0, a1, a2: highest", "a0, a1, a2: median and range", "b"
+    ])  # fmt: skip
+    browser.focus("#axis", "seconds")
+    until(lambda: browser.run(f"{lines}[2].x.at(-1)") == 8)
+    browser.theme("dark")
+    browser.assert_sound()
+    browser.open([*runs[:2], other])
+    assert browser.text("#entropy .legend button") == ["a0", "a1", "b"]
+
+
+def test_what_rewards_log_is_drawn(browser, tmp_path):
+    """Also under a name that could mean something else to the page."""
+    names = ["boxed/chars", EVIL, "constructor", "log"]
+    for folder in (tmp_path / "a", tmp_path / "b"):
+        written(folder, story(steps=4))
+        LogWriter(folder).start([{"step": step, "reward": 0.5, **dict.fromkeys(names, step)} for step in range(1, 5)])
+    for runs, legend in ((tmp_path / "a", []), ([tmp_path / "a", tmp_path / "b"], ["a", "b"])):
+        browser.open(runs, 360)
+        assert browser.text("#logged h3")[-4:] == names
+        assert browser.text("#logged section p")[-4:] == [
+            "Logged by the reward boxed.",
+            *["Logged by a reward or a callback."] * 3,
+        ]
+        assert browser.text("#logged section:last-child .legend button") == legend
+        assert browser.count("img") == 0
+        browser.assert_sound()
+
+
 def test_links_lead_to_steps_and_groups(browser, tmp_path):
     browser.open(written(tmp_path, story(steps=12)), part="#step12-3")
     assert (

@@ -142,9 +142,17 @@ def test_a_run_of_the_trainer_has_a_page(browser, config, problems, tmp_path):
     assert shares == [
         sum(line["outcome"] == "live" for line in lines if line["step"] == step) / 2 for step in (1, 2, 3)
     ]
+    assert browser.place.stat().st_size < 2_500_000
     browser.focus(".open", "\ue007")
     first = max(lines, key=lambda line: (line["outcome"] == "live", line["spread"], line["step"], line["group"]))
     assert browser.text("#group .message")[0] == first["prompt"][-1]["content"]
+    template = trainer.processing_class.apply_chat_template
+    assert first["model_input"] == template(first["prompt"], add_generation_prompt=True, tokenize=False)
+    assert browser.text("#group #input p") == [""]
+    browser.focus("#group #input summary", "\ue007")
+    shown = browser.run("document.querySelector('#group #input p').textContent")
+    assert shown == first["model_input"] and "<|" in shown
+    browser.assert_sound()
 
 
 def test_the_latest_report_of_a_run_that_goes_on_is_shown_at_the_same_place(browser, tmp_path):
@@ -183,11 +191,25 @@ def test_the_latest_report_of_a_run_that_goes_on_is_shown_at_the_same_place(brow
     browser.assert_sound()
 
 
+def test_a_browser_that_cannot_unpack_the_page_says_so(browser, tmp_path):
+    write_report(written(tmp_path, story(steps=2)), browser.place)
+    command = browser.driver.execute_cdp_cmd
+    added = command("Page.addScriptToEvaluateOnNewDocument", {"source": "delete globalThis.DecompressionStream"})
+    try:
+        browser.driver.get(browser.place.as_uri())
+        until(lambda: browser.text("#packed")[0].startswith("This browser cannot unpack this page. Open it in Chrome"))
+    finally:
+        command("Page.removeScriptToEvaluateOnNewDocument", added)
+    browser.open(tmp_path)
+    assert browser.text("#packed") == [""]
+    browser.assert_sound()
+
+
 @pytest.mark.slow
 def test_of_many_groups_a_sample_is_on_the_page(browser, tmp_path):
     one = record({"boxed": [1, 0] * 4}, completions=["word " * 400] * 8)
     page = write_report(written(tmp_path, ((step, one) for step in range(1, 1201))), tmp_path / "report.html")
-    assert page.stat().st_size < 20_000_000
+    assert page.stat().st_size < 2_500_000
     browser.open(page)
     assert re.search(r" These are [\d,]+ of 1,200 groups: ", browser.text("#sampled")[0])
     browser.assert_sound()

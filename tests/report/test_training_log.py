@@ -3,7 +3,14 @@
 import pytest
 
 from trl_grpo_rewards.report.excerpts import round_numbers
-from trl_grpo_rewards.report.trends import MAX_POINTS, compare_held_out, describe_progress, measure_time, select_curves
+from trl_grpo_rewards.report.trends import (
+    MAX_METRICS,
+    MAX_POINTS,
+    compare_held_out,
+    describe_progress,
+    measure_time,
+    select_curves,
+)
 
 
 def test_curves_are_those_that_were_logged_and_are_not_always_0():
@@ -17,6 +24,18 @@ def test_curves_are_those_that_were_logged_and_are_not_always_0():
         "series": [["entropy", [0.5, 0.25]], ["grad_norm", [None, 2.0]]],
     }
     assert select_curves([]) == {"steps": [], "series": []}
+
+
+def test_what_rewards_log_is_a_curve_and_what_trainers_log_is_none():
+    trainers = {"loss": 1.0, "rewards/tidy/mean": 0.5, "completions/mean_length": 9.0, "epoch": 0.5, "num_tokens": 5.0}
+    log = [
+        {"step": step, "reward": 0.5, "tidy/chars": 10.0 * step, "words": 3.0, "zero": 0.0, "text": "a", **trainers}
+        for step in (1, 2)
+    ]
+    log.append({"step": 2, "eval_reward": 0.5, "eval_tidy/chars": 7.0, "eval_runtime": 1.0})
+    assert select_curves(log)["series"] == [["tidy/chars", [10.0, 20.0]], ["words", [3.0, 3.0]]]
+    many = {"step": 1, "reward": 1.0, **{f"metric {place}": 1.0 for place in range(500)}}
+    assert len(select_curves([many])["series"]) == MAX_METRICS
 
 
 def test_a_long_log_has_few_points():
@@ -49,6 +68,18 @@ def test_held_out_values_are_those_of_the_first_and_the_last_evaluation():
     (found,) = compare_held_out([entry(0, 1.0), {"step": 5, "reward": 9.0}, entry(5, 7.0), entry(10, 2.0)])
     assert (found["dataset"], found["evaluations"], found["steps"]) == ("", 3, [0, 10])
     assert found["values"] == [("boxed", [0.5, 1.0]), ("total reward", [1.0, 2.0]), ("dead groups", [0.5, 0.5])]
+
+
+def test_evaluations_without_a_step_between_them_are_one():
+    """Those of a finished run that was resumed."""
+
+    def evaluation(step, reward):
+        return {"step": step, "eval_runtime": 1.0, "eval_reward": reward}
+
+    (found,) = compare_held_out([evaluation(6, 0.5), evaluation(6, 0.25)])
+    assert found["evaluations"] == 1 and found["steps"] == [6, 6]
+    (found,) = compare_held_out([evaluation(0, 0.1), evaluation(6, 0.5), evaluation(6, 0.25)])
+    assert found["evaluations"] == 2 and found["values"] == [("total reward", [0.1, 0.25])]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import json
 import math
 import os
-import re
 import shutil
 
 import pyarrow
@@ -11,6 +10,7 @@ import pytest
 from pyarrow import parquet
 from trl import GRPOConfig, GRPOTrainer
 
+from helpers.browser import read_packed
 from helpers.made_logs import ramp, simulate
 from helpers.runs import small_config
 from helpers.trl_logs import entry, evaluation, saved
@@ -134,7 +134,7 @@ def test_a_table_is_read_once_and_what_is_odd_is_left_out(tmp_path, caplog):
     save_table(tmp_path, 4, ["5", "6"])  # without scores
     run = describe(tmp_path, tmp_path)
     assert run["groups"] == 1 and caplog.text.count("The report leaves it out") == 1
-    ((group,),) = json.loads(re.search(r'id="records">(.*?)</script>', (tmp_path / "page.html").read_text())[1])
+    ((group,),) = json.loads(read_packed(tmp_path / "page.html", "records"))
     assert group["total"] == [1.5, 0.5, 0.0, None] and group["duplicates"] == 2 and group["outcome"] == "live"
 
 

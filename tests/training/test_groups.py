@@ -125,13 +125,16 @@ def test_dead_rows_have_no_log_probabilities_and_no_advantage():
 
 def test_what_rewards_logged_is_split_by_completion_and_tokens_of_tools_are_not_counted():
     parts = [{}] * 3, ["a"] * 3, ["x"] * 3, [[5, 6, 1], [5, 6], []], [[1, 0, 1], [1, 1], []], {1}
+    inputs = [f"<s>a{place}" for place in range(3)]
     logged = {"note": ["n", None, "m"], "short": ["s"]}
-    assert list_completions(*parts, logged) == [
-        Completion({}, "a", "x", ids, {"lengths": length, "truncated": is_cut}, {"note": note})
-        for ids, length, is_cut, note in zip(parts[3], (2, 2, 0), (False, True, True), logged["note"], strict=True)
+    assert list_completions(*parts, logged, inputs) == [
+        Completion({}, "a", "x", ids, {"lengths": length, "truncated": is_cut}, {"note": note}, text)
+        for ids, length, is_cut, note, text in zip(
+            parts[3], (2, 2, 0), (False, True, True), logged["note"], inputs, strict=True
+        )
     ]
-    (whole,) = list_completions([{}], ["a"], ["x"], [[5, 6, 1]], None, {1}, {})
-    assert whole == Completion({}, "a", "x", [5, 6, 1], {"lengths": 3, "truncated": False}, {})
+    (whole,) = list_completions([{}], ["a"], ["x"], [[5, 6, 1]], None, {1}, {}, ["a"])
+    assert whole == Completion({}, "a", "x", [5, 6, 1], {"lengths": 3, "truncated": False}, {}, "a")
 
 
 def test_every_column_of_the_table_has_the_rows_of_all_generations():

@@ -360,10 +360,16 @@ class BeforeAndAfter(TrainerCallback):
 
     def on_train_end(self, args: TrainingArguments, state: TrainerState, *rest: Any, **kwargs: Any) -> None:
         self.seconds = time.monotonic() - self.start
-        if not args.enable_jit_checkpoint or state.global_step >= state.max_steps:
+        has_trained = state.global_step > self.first_step
+        if has_trained and (not args.enable_jit_checkpoint or state.global_step >= state.max_steps):
             self.after = evaluate_model(self.trainer)
 
     def report(self, examples: int = 3) -> str:
+        if self.trainer.state.global_step == self.first_step:
+            return describe_finished(self.before[0], self.first_step)
+        return self.compare(examples)
+
+    def compare(self, examples: int) -> str:
         """Return a table of both evaluations with changes on the same prompts, and completions of a few problems."""
         before, old = self.before
         after, new = self.after
@@ -380,6 +386,13 @@ class BeforeAndAfter(TrainerCallback):
             texts = {first: old[prompt], "after": new[prompt]}
             lines += ["", prompt, *(f"  {f'{name}:':{len(first) + 1}} {text}" for name, text in texts.items())]
         return "\n".join(lines)
+
+
+def describe_finished(means: DataFrame, step: int) -> str:
+    """Return a table of the evaluation of a run that had no step left. A second one would differ only by chance."""
+    rows = [[name, f"{mean:.3f}"] for name, mean in means.mean().dropna().items()]
+    table = format_table([["held-out problems", f"step {step}"], *rows], "<>")
+    return "\n".join([f"No step was left to train: the run had ended at step {step}.", "", *table])
 
 
 def describe_change(changes: Series) -> str:

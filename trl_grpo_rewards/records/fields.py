@@ -107,6 +107,7 @@ class Completion(NamedTuple):
     ids: list[int]
     facts: dict[str, Any]  # short values that are fields of the record
     logged: dict[str, Any]  # by rewards, by the name of the column
+    model_input: str = ""  # the tokens of the prompt as text, special ones included
 
 
 class CompletionFields(NamedTuple):
@@ -127,7 +128,7 @@ def describe_completions(
     group: dict[str, Any] = {}
     columns: dict[str, Any] = {}  # pickle sends an object only once, so completions of one prompt share them
     for completion in completions:
-        prompts = make_readable(completion.prompt), make_readable(completion.row.get("prompt"))
+        prompts = make_readable(completion.prompt), make_readable(completion.row.get("prompt")), completion.model_input
         if prompts != last_prompts:
             last_prompts = prompts
             group = describe_prompts(*prompts, has_text=has_text)
@@ -146,13 +147,15 @@ def describe_completions(
     return described
 
 
-def describe_prompts(prompt: Any, dataset_prompt: Any, *, has_text: bool) -> dict[str, Any]:
-    """Return the fields about a prompt, and about that of the dataset if it was another one."""
+def describe_prompts(prompt: Any, dataset_prompt: Any, model_input: str, *, has_text: bool) -> dict[str, Any]:
+    """Return the fields about a prompt, about that of the dataset and the text of its tokens if they differ."""
     fields = {"prompt_id": hash_prompt(prompt)}
     if dataset_prompt is not None and dataset_prompt != prompt:
         fields["dataset_prompt_id"] = hash_prompt(dataset_prompt)
     if has_text:
         fields["prompt"] = prompt
+        if model_input not in ("", prompt):
+            fields["model_input"] = model_input
     return fields
 
 
@@ -275,7 +278,8 @@ CHECKS: dict[str, Callable[[Any], bool]] = {
     "outcome": lambda value: value in get_args(GroupKind),
     "dead_by": lambda value: value in get_args(DeadBy),
     "unscored": lambda value: value in ("term", "row"),
-    "outcome_reward": is_text, "dataset_prompt_id": is_text, "prompt": is_prompt, "tolerance": is_number,
+    "outcome_reward": is_text, "dataset_prompt_id": is_text, "prompt": is_prompt, "model_input": is_text,
+    "tolerance": is_number,
     "mean": is_score, "std": is_score, "spread": is_score, "duplicates": is_count, "row_columns": is_dict, "logged": is_dict,
     "weights": lambda value: is_dict(value) and all(map(is_number, value.values())),
 }  # fmt: skip

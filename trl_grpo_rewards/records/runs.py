@@ -91,12 +91,32 @@ def format_dataset(dataset: dict[str, Any]) -> str:
 HIDDEN_DIFFERENCES = ("Started", "Learning rate", "Seed", "output_dir", "run_name", "logging_dir", "hub_model_id")
 
 
+SEEDS = ("seed", "data_seed")  # options of random numbers
+MIN_SEEDS = 3  # smallest number of runs of one setting that are drawn as a band
+
+
 def list_differences(runs: Sequence[dict[str, Any]]) -> list[tuple[str, list[str]]]:
     """Return the facts and the options that differ between runs, with their values for each run."""
-    described = [list_facts(run) | format_options(run) for run in runs]
+    described = [*map(describe_setting, runs)]
     names = dict.fromkeys(chain.from_iterable(described))
-    rows = {name: [values.get(name, "–") for values in described] for name in names if name not in HIDDEN_DIFFERENCES}
+    rows = {name: [values.get(name, "–") for values in described] for name in names}
     return [(name, values) for name, values in rows.items() if len({*values}) > 1]
+
+
+def list_seeds(runs: Sequence[dict[str, Any]]) -> list[list[int]]:
+    """Return the places of runs that differ only in their seed, in a list for each setting that has enough of them."""
+    settings: dict[str, dict[str, list[int]]] = {}
+    for place, run in enumerate(runs):
+        values = describe_setting(run)
+        seed = " ".join(values.pop(name, "") for name in SEEDS)
+        settings.setdefault(json.dumps(values, sort_keys=True), {}).setdefault(seed, []).append(place)
+    return [[*chain.from_iterable(places.values())] for places in settings.values() if len(places) >= MIN_SEEDS]
+
+
+def describe_setting(run: dict[str, Any]) -> dict[str, str]:
+    """Return the facts and the options of a run, without those that differ between any two runs."""
+    described = list_facts(run) | format_options(run)
+    return {name: value for name, value in described.items() if name not in HIDDEN_DIFFERENCES}
 
 
 def format_options(run: dict[str, Any]) -> dict[str, str]:

@@ -54,11 +54,15 @@ class Doubts:
 
 
 def describe_doubt(problem: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the answer on which the completions of the last two groups agree, if it is not the solution."""
+    """
+    Return the answer on which the completions of the last two groups agree, if it is not the solution.
+
+    A problem that was sampled once tells nothing: a model repeats its mistakes within a group.
+    """
     latest = problem["groups"][-2:]
     count = sum(size for _, size, _ in latest)
     answers: Counter[str] = sum((counts for *_, counts in latest), Counter())
-    if count < 4 or problem["right"] > MOST_RIGHT * problem["count"] or not answers:
+    if len(latest) < 2 or count < 4 or problem["right"] > MOST_RIGHT * problem["count"] or not answers:
         return None
     answer, agreed = answers.most_common(1)[0]
     if agreed < LEAST_SHARE * count or is_same(answer, problem["solution"]):

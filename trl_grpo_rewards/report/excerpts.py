@@ -146,6 +146,7 @@ def select_fields(record: dict[str, Any]) -> dict[str, Any]:
             for name, values in (record.get("logged") or {}).items()
         ],
         "prompt": to_turns(record.get("prompt")),
+        "input": shorten_middle(record.get("model_input") or "", MAX_TEXT),
         "completions": [to_turns(completion) for completion in record.get("completions") or []],
     }
 

@@ -1,16 +1,18 @@
 """One page about a training run or several, from their records or logs: a single file that loads nothing else."""
 
 import base64
+import gzip
 import hashlib
 import json
 import os
 import re
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..files import replace_file
-from ..records.runs import find_run, list_differences
+from ..records.runs import find_run, list_differences, list_seeds
 from .comparison import compare_runs
 from .excerpts import MAX_TEXT, encode_json
 from .summaries import Summary
@@ -72,7 +74,13 @@ def describe_page(summaries: list[Summary]) -> tuple[str, str]:
         run |= {"name": name, "shown": len(sample)}
     for run, comparison in zip(runs, compare_runs(summaries, runs), strict=True):
         run["comparison"] = comparison
-    data = {"runs": runs, "text": MAX_TEXT, "differences": list_differences([one.description for one in summaries])}
+    descriptions = [summary.description for summary in summaries]
+    data = {
+        "runs": runs,
+        "text": MAX_TEXT,
+        "differences": list_differences(descriptions),
+        "seeds": list_seeds(descriptions),
+    }
     return encode_json(data), f"[{','.join(f'[{text}]' for text in map(','.join, samples))}]"
 
 
@@ -94,21 +102,41 @@ def name_path(path: tuple[str, ...], others: Sequence[tuple[str, ...]]) -> str:
 
 def render_page(data: str, groups: str) -> str:
     """Return the page as text. Its policy names its scripts by their hashes, so that no other script can run."""
-    from plotly.offline import get_plotlyjs
-
-    scripts = {"plotly": get_plotlyjs(), "script": "\n".join(map(read_part, SCRIPTS))}
+    unpack = read_part("unpack.js")
+    script = "\n".join(map(read_part, SCRIPTS))
+    plotly = read_plotly()
     parts = {
-        **scripts,
-        "policy": f"{POLICY}; script-src {' '.join(map(hash_script, scripts.values()))}",
+        "unpack": unpack,
+        "script": compress(script),
+        "plotly": plotly.packed,
+        "policy": f"{POLICY}; script-src {hash_script(unpack)} {hash_script(script)} {plotly.digest}",
         "style": read_part("page.css"),
         "data": data,
-        "groups": groups,
+        "groups": compress(groups),
     }
     return re.sub(r"\{\{ (\w+) \}\}", lambda match: parts[match[1]], read_part("page.html"))
 
 
 def read_part(name: str) -> str:
     return (PAGE / name).read_text(encoding="utf-8")
+
+
+class PackedScript(NamedTuple):
+    packed: str
+    digest: str
+
+
+@cache
+def read_plotly() -> PackedScript:
+    from plotly.offline import get_plotlyjs
+
+    script = get_plotlyjs()
+    return PackedScript(compress(script), hash_script(script))
+
+
+def compress(text: str) -> str:
+    """Return the text as `page/unpack.js` reads it: compressed, and in letters that mean nothing to a page."""
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
 def hash_script(script: str) -> str:

@@ -297,6 +297,13 @@ CURVES = (  # names in the log that the page draws, unless they are always 0 or 
     "entropy kl clip_ratio/region_mean grad_norm learning_rate frac_reward_zero_std groups/padding step_time "
     "groups/seconds_generation groups/seconds_scoring"
 ).split()
+MAX_METRICS = 40  # maximum number of other names in the log that are drawn; the export of a tracker may have hundreds
+# Names in the log that neither a reward nor a callback has logged, but TRL, transformers or this trainer.
+LOGGED_BY_TRAINERS = re.compile(
+    "(rewards|completions|clip_ratio|vespo|sampling|tools|groups|profiling)/.*|(eval|train)_.*|step|epoch|loss|policy_loss|"
+    "aux_loss|grad_norm|learning_rate|reward|reward_std|frac_reward_zero_std|kl|entropy|entropy_coef|cispo_clip_ratio|"
+    "step_time|num_tokens|num_input_tokens_seen|total_flos"
+)
 SIZE = ("runtime", "samples_per_second")  # names in an evaluation whose product is its number of problems
 LONG = 1000.0  # seconds of an evaluation above which this is not exact: a log rounds to 0.001
 
@@ -312,14 +319,21 @@ ROUNDING = 1e-6  # error of a number of steps that is computed from a logged epo
 
 
 def select_curves(log: list[dict[str, Any]]) -> dict[str, Any]:
-    rows = [[entry["step"], *(read_finite(entry.get(name)) for name in CURVES)] for entry in log]
-    table = pd.DataFrame(rows, columns=["step", *CURVES], dtype=float).dropna(how="all", subset=[*CURVES])
+    names = [*CURVES, *list_metrics(log)]
+    rows = [[entry["step"], *(read_finite(entry.get(name)) for name in names)] for entry in log]
+    table = pd.DataFrame(rows, columns=["step", *names], dtype=float).dropna(how="all", subset=names)
     points = table.groupby((table["step"] - 1) // choose_width(table["step"], MAX_POINTS))
     means = points.mean()
     return {
         "steps": points["step"].agg(["min", "max"]).astype(int).to_numpy().tolist(),
-        "series": [[name, means[name].tolist()] for name in CURVES if table[name].fillna(0).any()],
+        "series": [[name, means[name].tolist()] for name in names if table[name].fillna(0).any()],
     }
+
+
+def list_metrics(log: list[dict[str, Any]]) -> list[str]:
+    """Return the names under which rewards have logged values with `log_metric`, and callbacks of the user."""
+    names = dict.fromkeys(name for entry in log if "reward" in entry for name in entry)
+    return [name for name in names if not LOGGED_BY_TRAINERS.fullmatch(name)][:MAX_METRICS]
 
 
 def measure_time(log: list[dict[str, Any]]) -> list[list[float]]:
@@ -349,7 +363,11 @@ def describe_progress(last: int, options: dict[str, Any], log: list[dict[str, An
 
 
 def compare_held_out(log: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the values of the first and the last evaluation of each dataset, and the steps of both."""
+    """Return the values of the first and the last evaluation of each dataset, and the steps of both. A step has one: the last."""
+    sets = {
+        dataset: [*{evaluation["step"]: evaluation for evaluation in evaluations}.values()]
+        for dataset, evaluations in list_evaluations(log).items()
+    }
     return [
         {
             "dataset": dataset,
@@ -360,7 +378,7 @@ def compare_held_out(log: list[dict[str, Any]]) -> list[dict[str, Any]]:
             "values": pair_evaluations(evaluations, "mean", TITLES),
             "deviations": dict(pair_evaluations(evaluations, "std", {"reward_std": "total reward"})),
         }
-        for dataset, evaluations in list_evaluations(log).items()
+        for dataset, evaluations in sets.items()
     ]
 
 

@@ -188,20 +188,21 @@ def list_completions(
     mask: TokenIds | None,
     last_ids: set[int],
     logged: dict[str, list],
+    inputs: list,
 ) -> list[Completion]:
     """
     Return the completions of a rank. A logged column is kept if it has a value for each completion.
 
-    A completion was truncated if it ends in none of `last_ids`.
+    A completion was truncated if it ends in none of `last_ids`. The mask is 0 for tokens of the results of tools. `inputs` are
+    the prompts as the model read them, as text.
     """
-    written = mask or [[1] * len(one) for one in ids]  # 0 for tokens of the results of tools
     facts = (
         {"lengths": sum(map(int, own)), "truncated": not one or one[-1] not in last_ids}
-        for one, own in zip(ids, written, strict=True)
+        for one, own in zip(ids, mask or [[1] * len(one) for one in ids], strict=True)
     )
     columns = {name: values for name, values in logged.items() if len(values) == len(ids)}
     own = ({name: values[place] for name, values in columns.items()} for place in range(len(ids)))
-    return [*map(Completion, rows, prompts, contents, ids, facts, own)]
+    return [*map(Completion, rows, prompts, contents, ids, facts, own, inputs)]
 
 
 @contextmanager

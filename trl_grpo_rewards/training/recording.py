@@ -28,7 +28,7 @@ from .groups import Generation
 
 logger = logging.getLogger(__name__)
 # Packages whose versions a description contains.
-PACKAGES = ("trl_grpo_rewards", "trl", "transformers", "torch", "datasets", "accelerate")
+PACKAGES = "trl_grpo_rewards trl transformers torch datasets accelerate".split()
 VERSION = 2  # from 2 on, the log counts a prompt that its group needs once, and before once for each row
 SECRET = re.compile(r"(^|_)(token|key|password|secret)$", re.IGNORECASE)  # TRL hides only its own options
 
@@ -45,12 +45,13 @@ class Recorder(TrainerCallback):
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, *others: Any, **kwargs: Any) -> None:
         self.writer = GroupWriter(self.args.output_dir, state.global_step + 1)
         if state.is_world_process_zero:
-            folder = args.output_dir or "."
-            started = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
-            machine = describe_readiness(self.rewards)
-            self.run.update(started=started, first_step=state.global_step + 1, machine=machine)
-            write_run(folder, self.run)
-            self.log = LogWriter(folder)
+            self.run.update(
+                started=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+                first_step=state.global_step + 1,
+                machine=describe_readiness(self.rewards),
+            )
+            write_run(self.args.output_dir, self.run)
+            self.log = LogWriter(self.args.output_dir)
             self.log.start([*self.early, *state.log_history])
             self.early = []
 
@@ -67,11 +68,11 @@ class Recorder(TrainerCallback):
 
         The advantages of the generation come last. Every rank must call this.
         """
-        if not self.args.group_records:
+        args = self.args
+        if not args.group_records:
             return
         mine: list[CompletionFields] | None = None
         with report_failure("records", self.writer.folder, self.writer.warned):
-            args = self.args
             mine = describe_completions(generation.completions, args.group_records_text, args.group_records_ids)
         if completions := gather_fields(mine):
             scores = generation.groups.describe([*advantages][-len(completions) :])

@@ -245,10 +245,19 @@ class FilteredGRPOTrainer(GRPOTrainer):
         groups = self._score(calculate, prompts, contents, ids)
         self._log_groups(seconds_generation=sampled - start, seconds_scoring=time.perf_counter() - sampled)
         if self._plan.packs:
-            plain = super()._get_per_token_logps_and_entropies
-            self._sharing_trial.run(plain, self.model, prompt_ids, ids, self.num_generations)
-        last_ids = {*self.eos_token_ids, self._tokenizer.pad_token_id}
-        completions = list_completions(rows, prompts, contents, ids, mask, last_ids, self._pending_extra_logs)
+            self._sharing_trial.run(
+                super()._get_per_token_logps_and_entropies, self.model, prompt_ids, ids, self.num_generations
+            )
+        completions = list_completions(
+            rows,
+            prompts,
+            contents,
+            ids,
+            mask,
+            {*self.eos_token_ids, self._tokenizer.pad_token_id},
+            self._pending_extra_logs,
+            self._tokenizer.batch_decode(prompt_ids),
+        )
         sampling.generation = Generation(completions, groups, self.accelerator.process_index)
         return generated
 

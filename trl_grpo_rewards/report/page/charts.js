@@ -141,8 +141,8 @@ class Section {
   }
 
   /** Whether all values of a line look the same. */
-  isConstant({ dash, values, show = this.spec.show || figure }) {
-    return Boolean(dash) && new Set(values.filter((value) => value !== null).map(show)).size === 1;
+  isConstant({ dash, values, all = values, show = this.spec.show || figure }) {
+    return Boolean(dash) && new Set(all.filter((value) => value !== null).map(show)).size === 1;
   }
 
   /** What is not drawn because it is constant, in words. */
@@ -184,7 +184,7 @@ class Section {
     if (spec.draw) {
       spec.draw(this.chart);
     } else {
-      const traces = this.known.map((one) => ({ ...one.trace(), visible: !this.off.has(one.name) }));
+      const traces = this.known.map((one) => ({ ...one.trace(), visible: !this.off.has(one.part || one.name) }));
       const xs = traces.flatMap(({ x }) => x);
       Plotly.react(this.chart, traces, {
         ...baseLayout(spec.height), xaxis: stepAxis(xs, spec.air), yaxis: { ...axis(), rangemode: "tozero" },

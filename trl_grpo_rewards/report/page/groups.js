@@ -311,7 +311,8 @@ function show(group, pressed) {
     make("header", {}, heading, navigation()),
     make("div", {},
       make("section", {}, make("h3", {}, "Prompt"),
-        ...(group.prompt.length ? messages(group.prompt).filter(Boolean) : [make("p", { className: "message" }, group.prompt_id || "unknown")])),
+        ...(group.prompt.length ? messages(group.prompt).filter(Boolean) : [make("p", { className: "message" }, group.prompt_id || "unknown")]),
+        group.input ? make("details", { id: "input" }, make("summary", {}, "Exact input of the model, with special tokens"), make("p", { className: "message" }, group.input)) : null),
       facts([...group.columns, ...about]),
       make("section", {}, make("h3", {}, "Completions, best first"),
         make("div", { className: isLong ? "completions wordy" : "completions" }, ...unite(group, ranked).map((places) => completion(group, places))))));

@@ -145,20 +145,63 @@ const CURVES = {
 const runInk = (place) => INKS[place % INKS.length];
 const runDash = (place) => DASHES[place % DASHES.length]; // equal curves lie on one another
 
-/** A line for each run. `find` returns the values of a run, or undefined. */
+/** A line for each run, or a band for several seeds of one setting. `find` returns the values of a run, or nothing. */
 function lines(find, source = (run) => run.points) {
-  return data.runs.flatMap((run, place) => {
-    const values = find(run);
-    return values ? [line(several() ? run.name : "value", values, runInk(place), { run, source: source(run), dash: runDash(place) })] : [];
-  });
+  const found = data.runs.map((run, place) => ({ run, place, values: find(run) || null, source: source(run) }));
+  const bands = data.seeds.map((members, at) => band(members.map((place) => found[place]), runDash(at)));
+  const banded = new Set(data.seeds.filter((_, place) => bands[place].length).flat());
+  const single = found.filter(({ place, values }) => values && !banded.has(place));
+  return [...bands.flat(), ...single.map(({ run, place, values, source: from }) => (
+    line(several() ? run.name : "value", values, runInk(place), { run, source: from, dash: runDash(place) })))];
 }
 
-const curve = (name) => () => {
-  const [title, text] = CURVES[name];
+const middleOf = (values) => {
+  const sorted = [...values].sort((one, other) => one - other);
+  return (sorted[Math.floor((sorted.length - 1) / 2)] + sorted[Math.ceil((sorted.length - 1) / 2)]) / 2;
+};
+
+/** The median of some runs at the steps that all of them have, in a band from the lowest to the highest. Nothing without such steps. */
+function band(members, dash) {
+  const known = members.map(({ values, source }) => new Map((values || []).map((value, at) => [String(source.steps[at]), value])));
+  const ranges = members[0].source.steps.filter((range) => known.every((one) => typeof one.get(String(range)) === "number"));
+  if (!ranges.length) return [];
+  const rows = ranges.map((range) => known.map((one) => one.get(String(range))));
+  const name = members.map(({ run }) => run.name).join(", ");
+  const color = runInk(members[0].place);
+  const xs = () => {
+    const all = members.map(({ run }) => places(run, ranges));
+    return ranges.map((_, at) => middleOf(all.map((one) => one[at])));
+  };
+  const middle = `${name}: median and range`;
+  const drawn = (title, choose, more = () => ({})) => {
+    const one = line(title, rows.map(choose), color, { source: { steps: ranges }, dash });
+    return { ...one, part: middle, trace: () => ({ ...one.trace(), x: xs(), ...more() }) };
+  };
+  const edge = (fill) => () => ({ mode: "lines", line: { width: 0 }, fill, fillcolor: `${ink(color)}2b` });
+  return [
+    { ...drawn(`${name}: lowest`, (row) => Math.min(...row), edge("none")), hidden: true },
+    { ...drawn(`${name}: highest`, (row) => Math.max(...row), edge("tonexty")), hidden: true },
+    { ...drawn(middle, middleOf), all: rows.flat() },
+  ];
+}
+
+/** The title of a curve and what it shows. A reward or a callback may log any name. */
+function aboutCurve(name) {
+  if (Object.hasOwn(CURVES, name)) return CURVES[name];
+  const [reward] = data.runs.flatMap(({ weights }) => weights).find(([other]) => name.startsWith(`${other}/`)) || [];
+  return [name, reward ? `Logged by the reward ${reward}.` : "Logged by a reward or a callback."];
+}
+
+const curve = (name, place) => () => {
+  const [title, text] = aboutCurve(name);
   if (name === "frac_reward_zero_std" && data.runs.every(({ groups: there }) => there)) return null;
   const series = lines((run) => run.log.series.find(([other]) => other === name)?.[1], (run) => run.log);
-  return series.length ? { id: name.replace("/", "-"), title, text, isSmall: true, height: 210, series } : null;
+  const id = Object.hasOwn(CURVES, name) ? name.replace("/", "-") : `logged-${place}`;
+  return series.length ? { id, title, text, isSmall: true, height: 210, series } : null;
 };
+
+/** What rewards and callbacks have logged under names of their own. */
+const metricNames = () => [...new Set(data.runs.flatMap(({ log }) => log.series.map(([name]) => name)))].filter((name) => !Object.hasOwn(CURVES, name));
 
 const tokens = () => (data.runs.every(({ advice }) => advice) ? null : {
   id: "tokens", title: "Generated tokens per step", text: "Tokens that the model wrote, in all groups.", isSmall: true, height: 210,
@@ -197,5 +240,5 @@ const COMPARED = () => [
 
 const SECTIONS = () => [
   ...(several() ? COMPARED() : [kinds, reward, signal, rewards, length, passes, heat]),
-  ...Object.keys(CURVES).map(curve), tokens,
+  ...Object.keys(CURVES).map(curve), tokens, ...metricNames().map(curve),
 ];

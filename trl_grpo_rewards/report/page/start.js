@@ -261,7 +261,8 @@ function restore() {
   const [id, top] = kept.top;
   scrollBy(0, (byId(id) || byId("name")).getBoundingClientRect().top - top);
   byId("latest").focus({ preventScroll: true });
-  window.addEventListener("load", () => setTimeout(() => { history.scrollRestoration = "auto"; }));
+  const release = () => setTimeout(() => { history.scrollRestoration = "auto"; });
+  document.readyState === "complete" ? release() : window.addEventListener("load", release);
 }
 
 for (const add of [addHead, addAnomalies, addAxes, addSections, addExamples, addNumbers, addDoubts, addGroups]) add();
