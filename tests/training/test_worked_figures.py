@@ -9,11 +9,18 @@ from trl import GRPOConfig, GRPOTrainer
 
 from helpers.paths import ROOT
 from helpers.runs import get_metric
-from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, demo
+from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, demo, reward
+from trl_grpo_rewards.records import read_records
 
 
 PAGE = (ROOT / "docs" / "coming_from.md").read_text()
 TRAINERS = [(GRPOTrainer, GRPOConfig), (FilteredGRPOTrainer, FilteredGRPOConfig)]
+
+
+@reward
+def tutorial_rule(prompt: str, completion: str, ground_truth: str) -> float:
+    """A function `(prompt, response, ground_truth)`, renamed as the page says."""
+    return float(completion.endswith(ground_truth))
 
 
 def pays(*script):
@@ -66,6 +73,11 @@ def test_the_divergence_is_k3_which_is_0_at_equality(config, problems, classes, 
     assert loss == pytest.approx(expected, abs=1e-6) and (expected > 0) == (gap != 0)
 
 
+def test_the_function_of_a_tutorial_is_a_reward_once_it_is_renamed():
+    rule = tutorial_rule(ground_truth="solution")
+    assert rule(prompts=["2 + 2?"] * 2, completions=["It is 4", "5"], solution=["4", "4"]) == [1.0, 0.0]
+
+
 def test_trl_refuses_a_batch_of_four_with_groups_of_eight_as_the_page_says(tmp_path):
     said = re.search(r'TRL refuses: "(.*?)"', PAGE)[1]
     for cls in (GRPOConfig, FilteredGRPOConfig):
@@ -97,6 +109,9 @@ def test_the_scale_of_advantages_and_the_deviation_that_is_logged(config, proble
     expected = ((groups - groups.mean(dim=1, keepdim=True)) / std).flatten().tolist()
     assert list(trainer._logs["advantages"]) == pytest.approx(expected, abs=1e-4)
     assert trainer.state.log_history[0]["rewards/scripted/std"] == pytest.approx(whole, abs=1e-4)
+    if trainer_class is FilteredGRPOTrainer:
+        recorded = [record["std"] for record in read_records(args.output_dir)]
+        assert recorded == pytest.approx(groups.std(dim=1, correction=0).tolist(), abs=1e-4)
 
 
 @pytest.mark.parametrize("rewards", [[1.0] * 4 + [0.0] * 4, [1.0, 0.0, 0.0, 1.0]])
