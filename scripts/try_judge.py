@@ -1,12 +1,17 @@
 """Find out whether order, length, praise, a denied answer or an empty one moves a judge, with at most 20 requests.
 
     python scripts/try_judge.py --rewards "judge(model='m', rubric='Is it right?', reference=True)" --dataset_name rows.jsonl
+    python scripts/try_judge.py --rewards "judge(model='m', rubric='Is it clear?')" --labels rows.jsonl
 
-It takes the options of `trl-grpo-rewards check`. The judge's server must run, and may cost.
+With `--labels`, it asks the judge about each row instead, and compares the verdicts with the labels of people. A row has a
+`prompt`, a `completion` and a `label`: true or false, a dict with one for each criterion of the rubric, or a list with one for
+each criterion of the row. It takes the options of `trl-grpo-rewards check`. The judge's server must run, and may cost.
 """
 
+import argparse
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 from datasets import Dataset
@@ -24,7 +29,7 @@ from trl_grpo_rewards.checks.completions import (
 )
 from trl_grpo_rewards.checks.search import find_form
 from trl_grpo_rewards.checks.trials import take_rows
-from trl_grpo_rewards.cli.console import exit_on
+from trl_grpo_rewards.cli.console import build_rewards, exit_on
 from trl_grpo_rewards.cli.job import prepare_job, read_job
 from trl_grpo_rewards.errors import describe_reward_error
 from trl_grpo_rewards.expressions import Reward, leave_out_witnesses
@@ -112,9 +117,27 @@ def add_means(found: Findings, judge: FunctionReward, rows: list, groups: list[l
         )
 
 
+def compare_labels(file: Path, arguments: list[str]) -> None:
+    """Print how often the judge of a job is wrong by the labels in a file."""
+    from judge_labels import describe_errors, find_judge, measure_errors, read_rows
+
+    with exit_on(TypeError, ValueError, ImportError, OSError, RuntimeError):
+        job, *_ = read_job(arguments, "check")
+        judge = find_judge(build_rewards(job.rewards, job.import_modules))
+        rows = read_rows(file)
+        print(f"{judge.name}: about {len(rows)} labelled rows.")
+        print(describe_errors(measure_errors(judge, rows)))
+
+
 def main() -> None:
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--labels", type=Path)
+    options, arguments = parser.parse_known_args()
+    if options.labels:
+        compare_labels(options.labels, arguments)
+        return
     with exit_on(TypeError, ValueError, ImportError):
-        job, training, _ = read_job(sys.argv[1:], "check")
+        job, training, _ = read_job(arguments, "check")
         found = check_judges(*prepare_job(job, training)[:2])
     print(as_text([found]))
     sys.exit(bool(found.faults))

@@ -173,7 +173,7 @@ def test_verdict_checks_and_chart_are_on_the_first_screen_and_facts_are_folded(b
     assert not browser.run("document.querySelector('#details').open") and "versions" not in browser.text("main")[0]
     assert "start" not in browser.text("main")[0].lower().split()
     drawn = "[...document.querySelectorAll('.chart')].map(chart => chart.querySelectorAll('.trace, .hm image').length)"
-    assert browser.run(drawn) == [2, 2, 2, 2, 3, 1, 1, 1, 1]  # the last three: of the trainer's log
+    assert browser.run(drawn) == [2, 2, 2, 2, 3, 1, 6, 1, 1, 1]  # the last three: of the trainer's log
     paper = browser.run("getComputedStyle(document.body).backgroundColor")
     assert paper == {"light": "rgb(253, 253, 251)", "dark": "rgb(23, 24, 26)"}[theme]
     browser.assert_sound()

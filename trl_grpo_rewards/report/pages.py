@@ -19,7 +19,15 @@ from .summaries import Summary
 
 
 PAGE = Path(__file__).with_name("page")  # folder of the page's template, style and scripts
-SCRIPTS = ("common.js", "tables.js", "charts.js", "sections.js", "groups.js", "start.js")  # in the order they run
+SCRIPTS = (
+    "common.js",
+    "tables.js",
+    "charts.js",
+    "sizes.js",
+    "sections.js",
+    "groups.js",
+    "start.js",
+)  # in the order they run
 # What the page may do in addition to running its own scripts. Plotly needs inline styles and generated images.
 POLICY = "default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 

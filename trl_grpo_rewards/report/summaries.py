@@ -22,6 +22,7 @@ from ..records.runs import (
 )
 from .doubts import Doubts
 from .excerpts import Examples, Excerpts
+from .group_sizes import GroupSizes
 from .trends import (
     GROUP_OUTCOMES,
     PASS_BANDS,
@@ -45,6 +46,7 @@ class Summary:
         self.source = Path(source)
         self.run, self.prompts = RunStatistics(), PromptHistories()
         self.excerpts, self.examples, self.doubts = Excerpts(runs), Examples(), Doubts()
+        self.sizes = GroupSizes()
         self.log, self.description = read_log(self.source), read_run(find_output_dir(self.source)) or {}
         self.is_recorded = has_records(self.source)
         if not self.is_recorded:
@@ -66,7 +68,7 @@ class Summary:
     def add(self, record: dict[str, Any], first: int | None = None) -> None:
         """Add a group. Of an entry of a log, `first` is the first step."""
         self.run.add(record, first)
-        for part in (self.prompts, self.excerpts, self.examples, self.doubts):
+        for part in (self.prompts, self.excerpts, self.examples, self.doubts, self.sizes):
             part.add(record)
 
     @property
@@ -114,6 +116,7 @@ class Summary:
             "time": measure_time(log),
             "heat": build_heatmap(self.prompts),
             "doubts": self.doubts.describe(),
+            "sizes": self.sizes.describe() if run.is_share else None,
         }
 
 

@@ -239,6 +239,6 @@ const COMPARED = () => [
 ];
 
 const SECTIONS = () => [
-  ...(several() ? COMPARED() : [kinds, reward, signal, rewards, length, passes, heat]),
+  ...(several() ? COMPARED() : [kinds, reward, signal, rewards, length, passes, heat, sizes]),
   ...Object.keys(CURVES).map(curve), tokens, ...metricNames().map(curve),
 ];
