@@ -195,8 +195,7 @@ def test_the_first_lines_say_how_many_prompts_and_completions_a_step_has(command
         "train", *options, "--rewards", "length(9999)", "--steps_per_generation", 8
     )  # no completion is so long
     assert run.returncode == 1 and run.stdout.splitlines()[1] == (
-        "A generation samples 8 prompts with 8 completions each (64), for 2 steps. A step is one update of the weights, "
-        "from 32 completions."
+        "A generation samples 8 prompts with 8 completions each (64), for 2 updates, each from 32 completions."
     )
 
 
@@ -216,7 +215,7 @@ def test_the_table_of_the_docs_has_the_figures_of_runs(config, problems, row):
     assert said.startswith(f"A generation samples {prompts} prompts with ") and said.endswith(
         f"from {learned} completions."
     )
-    assert f"({completions}), for {steps} step" in said
+    assert f"({completions}), for {steps} update" in said
     last = 2 * max(1, int(Fraction(steps)))
     trainer, records = train_and_read(config, problems, boxed(), **options, max_steps=last)
     assert len(records) == int(prompts) * last / Fraction(steps) and trainer.state.global_step == last

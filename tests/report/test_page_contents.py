@@ -72,7 +72,7 @@ def test_a_single_evaluation_has_one_column(browser, tmp_path):
     tables = [text.splitlines() for text in browser.text("#numbers table")]
     assert tables[0] == ["On held-out problems step 0", "total reward (held-out) 0.25"]
     assert tables[1][0] == "In training step 1"
-    assert browser.text("#anomalies") == ["Too short for most checks (1 of 20 steps)"]
+    assert browser.text("#anomalies") == ["Only 1 step: most checks need 20."]
     assert browser.text("#reward h2") == [] and "total reward" in browser.text("#still")[0]  # it is constant
     both = [tmp_path, with_log(tmp_path / "other", steps=2)]
     browser.open(both)

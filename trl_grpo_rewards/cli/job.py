@@ -234,9 +234,10 @@ def describe_steps(args: FilteredGRPOConfig) -> str:
     parts = args.gradient_accumulation_steps
     steps = Fraction((args.steps_per_generation or parts) * args.num_iterations, parts)
     learned = args.per_device_train_batch_size * args.world_size * parts
+    updates = f"{steps} updates, each" if steps > 1 else f"{steps} update"
     return (
         f"A generation samples {count(completions // size, 'prompt')} with {size} completions each ({completions:,}), for "
-        f"{steps} step{'s' * (steps > 1)}. A step is one update of the weights, from {learned:,} completions."
+        f"{updates} from {learned:,} completions."
     )
 
 

@@ -172,7 +172,7 @@ def build_job_parser(command: str, options: Sequence[dict[str, Any]], *, shows_a
     hint = f"All options of TRL can be set, too, such as {TEXTS['most_used']}. --help-all shows them."
     parser = CommandParser(
         prog=f"trl-grpo-rewards {command}",
-        usage="%(prog)s [--config RECIPE] [--OPTION VALUE ...]",
+        usage=f"%(prog)s [--config RECIPE] [--OPTION VALUE ...]\n{TEXTS['example']}",
         description=DESCRIPTIONS[command],
         epilog=None if shows_all else hint,
         add_help=False,

@@ -50,7 +50,7 @@ function addAnomalies() {
 /** The checks that a run passed, on demand. */
 function ticks(run, place) {
   const { checked, needed: [there, needed], passed } = run;
-  if (!checked) return make("p", { className: "calm" }, `${ofRun(run)}Too short for most checks (${there} of ${plural(needed, needed < 20 ? "logged step" : "step")})`);
+  if (!checked) return make("p", { className: "calm" }, `${ofRun(run)}Only ${plural(there, needed < 20 ? "logged step" : "step")}: most checks need ${needed}.`);
   const text = make("summary", {}, make("span", { className: "tick" }, "✓ "), `${ofRun(run)}${plural(passed.length, "check")} passed`);
   return make("details", { id: `passed-${place}`, className: "calm" }, text, make("ul", {}, ...passed.map((one) => make("li", {}, one))));
 }
@@ -61,7 +61,7 @@ function addExamples() {
   byId("examples").hidden = !pair.length;
   if (!pair.length) return;
   const isSame = wordsOf(pair[0].prompt) === wordsOf(pair[1].prompt);
-  byId("examples").querySelector("p").textContent = "In each of the two steps, the completion whose reward is closest to the mean.";
+  byId("examples").querySelector("p").textContent = "From each step, a typical completion: its reward is closest to the mean.";
   byId("examples").querySelector("div").append(...pair.map((example, place) => {
     const scores = [...example.scores, ...(example.scores.length > 1 ? [["total", example.total]] : [])];
     const title = `Step ${count(example.step)}`;
