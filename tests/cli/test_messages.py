@@ -141,7 +141,7 @@ def test_text_that_the_output_cannot_hold_is_escaped(tmp_path):
     [
         ("--model_name_or_path .", "The tokenizer of the model '.' cannot be loaded: "),
         ("--model_name_or_path a/b/c", "The tokenizer of the model 'a/b/c' cannot be loaded: "),
-        ("--num_generations 7", "generation_batch_size ("),
+        ("--num_generations 7", "The 256 completions of a generation cannot be split into groups of 7"),
         ("--beta 0.1 --zero_variance skip", "zero_variance='skip' leaves groups of equal rewards out of the update, but the KL term"),
         ("--eval_strategy steps --metric_for_best_model accuracy --eval_prompts 1", "metric_for_best_model must be a metric of the evaluation; got 'accuracy'. Set it to one of eval_rewards/accuracy/mean, ev"),
         ("--resume_from_checkpoint true", "'true' is not a complete checkpoint: it has no trainer_state.json, which is written last. The complete checkpoints of 'out': none. Pass"),

@@ -13,6 +13,7 @@ import huggingface_hub
 import pytest
 import torch
 
+from helpers.browser import read_packed
 from helpers.local_http import run_local_server
 from helpers.paths import TESTS
 from trl_grpo_rewards import code
@@ -93,7 +94,7 @@ def test_programs(load, tmp_path):
     assert after > before
     records = list(read_records(tmp_path / "run"))
     assert len(records) == 3 * 16 and any(one["logged"]["passes/failure"] for one in records)
-    assert "passes/failure" in (tmp_path / "run" / "report.html").read_text()
+    assert "passes/failure" in read_packed(tmp_path / "run" / "report.html", "records")
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import re
 import pytest
 from datasets import Dataset
 
+from helpers.browser import read_packed
 from helpers.chat_server import fenced, outside
 from helpers.judging import FLATTERY, attacks, scored
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, column, demo, judge, tags
@@ -221,7 +222,7 @@ def test_a_run_records_verdicts_and_is_scored_again_from_them(server, config, tm
     for record in records:  # the same criteria for all completions of a group
         assert len({re.sub("not met|met", "", text) for text in record["logged"]["judge/verdicts"] if text}) == 1
     write_report(args.output_dir, tmp_path / "report.html")
-    assert "met (+3): Has the digit 2" in (tmp_path / "report.html").read_text()
+    assert "met (+3): Has the digit 2" in read_packed(tmp_path / "report.html", "records")
     asked = server.calls
     done = command("score", str(kept), args.output_dir)
     assert done.returncode == 0 and server.calls == asked, done.stderr

@@ -246,8 +246,8 @@ def test_what_differs_from_the_interrupted_run_is_said_once(config, problems, ca
     demo_of = "trl_grpo_rewards.demo.arithmetic"
     assert said == (
         f"The resumed run differs from the interrupted one: Rewards (before: boxed(); now: tags('a')), Dataset (before: "
-        f"{demo_of}, 64 rows; now: {demo_of}, 9 rows), Learning rate (before: 0.001; now: 0.5). Change it back, unless it "
-        f"is meant."
+        f"{demo_of}, 64 rows; now: {demo_of}, 9 rows), Learning rate (before: 0.001; now: 0.5). If this is not intended, "
+        f"change it back."
     )
 
 
