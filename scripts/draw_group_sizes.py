@@ -73,7 +73,7 @@ def write(x: float, y: float, text: str, anchor: str = "middle", color: str = IN
 
 
 def draw_line(chart: Chart, size: int, color: str) -> list[str]:
-    """Return the line of a size, as far as it is inside the chart, with its name."""
+    """Return the part of a size's line that is inside the chart, with its name."""
     inside = [rate for rate in list_rates() if chart.value(rate, size) <= chart.ends[1]]
     points = " ".join(f"{place_x(rate):.1f},{place_y(chart, chart.value(rate, size)):.1f}" for rate in inside)
     line = f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="2.5"/>'

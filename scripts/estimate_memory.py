@@ -2,7 +2,7 @@
 
     python scripts/estimate_memory.py     # prints the table
 
-The models are built without memory, so that their parameters are counted, not remembered. Bytes are those of TRL's defaults: all
+The models are built without storage (on the device "meta"), only to count their parameters. Bytes are those of TRL's defaults: all
 weights are kept in float32 and computed in bfloat16. Adapters of rank 16 are added to weights in bfloat16.
 """
 

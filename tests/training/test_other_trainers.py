@@ -198,7 +198,7 @@ def test_the_asynchronous_trainer_trains_on_a_sum_and_on_criteria_of_rows(
     """Every second row asks for the digit 0. The scripted judge grants the criterion that ends with the right answer."""
     modules = load_asynchronous_trainer()
     config_class, trainer_class = (find_name(modules, f"AsyncGRPO{kind}") for kind in ("Config", "Trainer"))
-    # There is no vLLM, TRL asks CUDA for the peak speed, and its packed attention is a GPU kernel that it downloads.
+    # vLLM is not installed here, TRL asks CUDA for the peak speed, and its packed attention is a GPU kernel that it downloads.
     attention = SimpleNamespace(flash_attn_varlen_func=attend_one_by_one)
     replaced = {
         "is_vllm_available": lambda *args, **kwargs: True,
