@@ -1,5 +1,6 @@
 """The rows of a dataset as TRL reads them, its columns and the names of its classes."""
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -74,3 +75,20 @@ def list_class_names(dataset: Any) -> list[dict[int, str]]:
 def get_column_type(dataset: Any, column: str) -> str:
     feature = dataset.features[column]
     return getattr(feature, "dtype", None) or type(feature).__name__.lower()
+
+
+@contextlib.contextmanager
+def quiet_datasets() -> Iterator[None]:
+    """Keep datasets from logging an error that is raised too, and from showing bars that are over at once."""
+    from datasets.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars, logging
+
+    level = logging.get_verbosity()
+    has_bars = not are_progress_bars_disabled()
+    logging.set_verbosity(logging.CRITICAL)
+    disable_progress_bars()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if has_bars:
+            enable_progress_bars()

@@ -8,6 +8,7 @@ from ..dataset_rows import describe_no_dataset, list_class_names, show_rows
 from ..errors import describe_reward_error
 from ..expressions import Reward, leave_out_witnesses
 from ..function_rewards import has_own_code, stop_asking, without_asking
+from ..prompt_templates import fill_template
 from ..registry import read_rewards
 from ..traits import ContradictoryForms, Findings
 from . import contract
@@ -71,6 +72,7 @@ def check(
     found = [contract.check_contract(rewards, dataset, config, tokenizer)]
     if found[0].faults:
         return found + skip("rewards, dataset and configuration do not fit together")
+    dataset = fill_template(dataset, getattr(config, "prompt_template", None))
     readiness = contract.check_readiness(rewards)
     readings = contract.check_readings(rewards, dataset, threshold)
     found += [readiness, *readings] if readiness.faults or readiness.lines else readings

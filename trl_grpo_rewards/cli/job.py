@@ -4,7 +4,7 @@ import argparse
 import contextlib
 import re
 import warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from inspect import signature
@@ -16,8 +16,6 @@ from typing import Any
 import torch
 import yaml
 from datasets import Dataset, DatasetDict, load_dataset, load_from_disk
-from datasets import logging as datasets_logging
-from datasets.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 from transformers import AutoConfig, AutoTokenizer, PretrainedConfig, PreTrainedTokenizerBase
 from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
@@ -25,6 +23,7 @@ from trl import GRPOConfig, ModelConfig, TrlParser
 
 from .. import demo
 from ..checks.row_shapes import suggest_for
+from ..dataset_rows import quiet_datasets
 from ..errors import SOLUTION_COLUMNS, MissingColumn
 from ..expressions import Reward
 from ..faults import PROMPT_COLUMNS, find_column_faults, find_large_cells, find_prompt_faults
@@ -98,6 +97,9 @@ NAMED = {  # values of options that TRL's parser takes as any text. A path with 
 }
 
 MOST_VALUE_CHARS = 60  # most characters of the values that the help shows instead of a word for their type
+
+EVALUATED = 8  # completions that an evaluation samples at once, as in TRL
+EVALUATED_ON_CPU = 32
 
 ARGUMENT_FORMS: dict[Any, dict[str, Any]] = {  # arguments of `add_argument` by the number of values of an option
     0: {"action": "store_const", "const": "false"},
@@ -177,8 +179,17 @@ def read_job(arguments: Sequence[str], command: str) -> tuple[Any, FilteredGRPOC
     parser = JobParser(command)
     if not torch.accelerator.is_available():
         parser.set_defaults(use_cpu=True, bf16=False)
+    parser.set_defaults(per_device_eval_batch_size=0)
     job, training, model = parser.parse_args_and_config(arguments)
+    training.per_device_eval_batch_size = training.per_device_eval_batch_size or fill_evaluation(training)
     return job, training, model
+
+
+def fill_evaluation(training: FilteredGRPOConfig) -> int:
+    """Return how many completions an evaluation samples at once: whole groups. On a GPU, their logits may need much memory."""
+    size = training.num_generations_eval or training.num_generations
+    most = EVALUATED_ON_CPU if training.device.type == "cpu" else EVALUATED
+    return max(1, most // size) * size
 
 
 BUNDLED_MODELS = {None: demo.MODEL, "demo.arithmetic": demo.MODEL, "demo.programs": demo.CODER}  # by dataset
@@ -353,21 +364,6 @@ def find_cause(error: Exception) -> str:
     """Return the first line that says why a dataset cannot be read."""
     texts = [str(cause).strip() for cause in (error.__cause__, error) if cause is not None]
     return next((text.splitlines()[0].rstrip(".") for text in texts if text), "it is empty")
-
-
-@contextlib.contextmanager
-def quiet_datasets() -> Iterator[None]:
-    """Keep datasets from logging an error that is raised too, and from showing bars that are over at once."""
-    level = datasets_logging.get_verbosity()
-    has_bars = not are_progress_bars_disabled()
-    datasets_logging.set_verbosity(datasets_logging.CRITICAL)
-    disable_progress_bars()
-    try:
-        yield
-    finally:
-        datasets_logging.set_verbosity(level)
-        if has_bars:
-            enable_progress_bars()
 
 
 def split_dataset(data: DatasetDict, name: str, job: JobArguments, least_rows: int) -> tuple[Dataset, Dataset]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from ..demo import arithmetic, programs, requests
+from ..demo import arithmetic, mails, programs, requests
 from ..files import choose_last_checkpoint, describe_fault, list_checkpoints
 
 
@@ -29,6 +29,7 @@ BUNDLED: "dict[str, Callable[..., Dataset]]" = {  # functions that return the bu
     "demo.arithmetic": arithmetic,
     "demo.programs": programs,
     "demo.requests": requests,
+    "demo.mails": mails,
 }
 
 # The format of the files with each ending.

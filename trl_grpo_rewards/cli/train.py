@@ -33,6 +33,7 @@ from ..report import write_report
 from ..texts import completion_text, prompt_text
 from ..training.config import FilteredGRPOConfig
 from ..training.groups import ScoredGroups
+from ..training.recording import PlacePrinter
 from ..training.trainer import FilteredGRPOTrainer
 from ..traits import Findings
 from .console import FAULTY, INTERRUPTED, end, exit_on, format_table
@@ -190,6 +191,7 @@ def train(trainer: FilteredGRPOTrainer) -> None:
     """Train with a bar of this command, and save the model with its card."""
     training = trainer.args
     progress = RewardProgress()
+    trainer.remove_callback(PlacePrinter)  # the end of this command says where the report is
     if not training.disable_tqdm:
         trainer.remove_callback(ProgressCallback)
         trainer.add_callback(progress)

@@ -1,8 +1,8 @@
 """The bundled task, which is to add two numbers and box the result, and a tiny model that often makes mistakes in it.
 
-Two more tasks are programs of one line, and requests with constraints on their form. With them, a first run needs only a
-laptop and no network. The models for sums and programs, and their character tokenizer, were made by
-`scripts/make_demo_model.py`. For requests there is none; `scripts/get_smollm2.py` gets a small one without a hub.
+Three more tasks are programs of one line, requests with constraints on their form, and mails with orders. With them, a first
+run needs only a laptop and no network. The models for sums and programs, and their character tokenizer, were made by
+`scripts/make_demo_model.py`. For requests and mails there is none; `smollm2.py` gets a small one without a hub.
 """
 
 import json
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 if TYPE_CHECKING:
     from datasets import Dataset
 
-__all__ = ["CODER", "MIXED", "MODEL", "arithmetic", "programs", "requests"]
+__all__ = ["CODER", "MIXED", "MODEL", "arithmetic", "mails", "programs", "requests"]
 MODEL = str(Path(__file__).parent / "model")
 """Folder of the bundled model and tokenizer, for `from_pretrained`."""
 
@@ -230,3 +230,48 @@ def requests(split: Literal["train", "test"] = "train", *, size: int = 1024, see
     rng = random.Random(f"{split}-{seed}")
     subjects = [subject for subject in SUBJECTS if is_in_split(subject, split)]
     return make_dataset("requests", [draw_request(rng, subjects) for _ in range(size)])
+
+
+def draw_mail(rng: random.Random, split: Literal["train", "test"]) -> dict[str, Any]:
+    """Return a mail with an order, whose number is a word or has digits, and the JSON object that it contains."""
+    parts = TASK_TEXTS["mails"]
+    name, item = rng.choice(parts["names"]), rng.choice(parts["items"])
+    while not is_in_split(f"{name} {item}", split):
+        name, item = rng.choice(parts["names"]), rng.choice(parts["items"])
+    number = rng.randrange(2, 13)
+    day = rng.choice(parts["days"])
+    written = rng.choice([str(number), parts["numbers"][number - 2]])
+    texts = [rng.choice(parts[part]) for part in ("greetings", "orders", "remarks", "endings")]
+    mail = " ".join(filter(None, texts)).format(name=name, item=item, number=written, day=day)
+    fields = {"name": name, "item": item, "number": number, "day": day}
+    return {"prompt": mail, "solution": json.dumps(fields)}
+
+
+def mails(split: Literal["train", "test"] = "train", *, size: int = 512, seed: int = 0) -> "Dataset":
+    """
+    Return a dataset of mails that order something, each with its fields for [`json_fields`](trl_grpo_rewards.json_fields).
+
+    Args:
+        split (`str`, *optional*, defaults to `"train"`):
+            `"train"` or `"test"`. Nobody orders the same thing in both.
+        size (`int`, *optional*, defaults to `512`):
+            Number of mails.
+        seed (`int`, *optional*, defaults to `0`):
+            Random seed.
+
+    Returns:
+        [`~datasets.Dataset`]:
+            Columns `prompt` (conversational) and `solution` (a JSON object with `name`, `item`, `number` and `day`).
+
+    Example:
+
+    ```python
+    >>> from trl_grpo_rewards.demo import mails
+
+    >>> row = mails("test", size=1)[0]
+    >>> print(row["prompt"][0]["content"], row["solution"], sep="\\n")
+
+    ```
+    """
+    rng = random.Random(f"{split}-{seed}")
+    return make_dataset("mails", [draw_mail(rng, split) for _ in range(size)])

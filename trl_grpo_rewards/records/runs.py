@@ -70,6 +70,7 @@ def list_facts(run: dict[str, Any], log: Sequence[dict[str, Any]] = ()) -> dict[
         "Model": run.get("model"),
         "Dataset": format_dataset(run.get("dataset") or {}),
         "System prompt": (run.get("job") or {}).get("system_prompt"),
+        "Prompt template": options.get("prompt_template"),
         "Learning rate": options.get("learning_rate"),
         "Seed": options.get("seed"),
         "Versions": ", ".join(f"{name} {version}" for name, version in versions.items()),

@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from trl import GRPOConfig
 
+from ..prompt_templates import check_template
 from ..records.dead_groups import Rule
 
 
@@ -24,6 +26,9 @@ class FilteredGRPOConfig(GRPOConfig):
     Configuration of [`FilteredGRPOTrainer`]: the options of TRL's [`~trl.GRPOConfig`] and the following ones.
 
     Args:
+        prompt_template (`str`, *optional*):
+            Text with `{prompt}`, which each prompt is put into, such as one with a worked example. In a conversation, it
+            is the last text of the user. Other braces stay as they are.
         zero_variance (`str`, *optional*, defaults to `"auto"`):
             What happens to dead groups, whose rewards are all equal: `"skip"` does not run the model on them, `"drop"` also
             leaves them out of the objective, `"keep"` trains on them as TRL does, and `"auto"` is `"skip"` if that keeps TRL's
@@ -63,6 +68,7 @@ class FilteredGRPOConfig(GRPOConfig):
             about 5.3 bytes per token. Rewards that count tokens need them when the records are scored again.
     """
 
+    prompt_template: str | None = None
     zero_variance: Literal["auto", "skip", "drop", "keep"] = "auto"
     packing: bool = True
     zero_variance_tolerance: float = 1e-6
@@ -86,6 +92,7 @@ class FilteredGRPOConfig(GRPOConfig):
                 raise ValueError(
                     f"{name} must be one of {', '.join(map(repr, choices))}; got {getattr(self, name)!r}.{hint}"
                 )
+        check_template(self.prompt_template)
         if not 0 <= self.zero_variance_tolerance < float("inf"):
             raise ValueError(
                 f"zero_variance_tolerance must be at least 0 and finite; got {self.zero_variance_tolerance}. Set it to the "
@@ -109,6 +116,22 @@ def choose_metric(args: FilteredGRPOConfig) -> str | None:
     return args.metric_for_best_model if is_named else Unnamed("eval_reward")
 
 
+def convert_args(args: Any, model: Any) -> Any:
+    """
+    Return a [`FilteredGRPOConfig`] for no arguments, and for a [`~trl.GRPOConfig`] one with the defaults of its own options.
+
+    The class of a copy is changed, since TRL refuses the values that it has computed from others as arguments.
+    """
+    if args is None:
+        name = model if isinstance(model, str) else model.config._name_or_path
+        return FilteredGRPOConfig(f"{name.rstrip('/').split('/')[-1]}-GRPO")
+    if type(args) is not GRPOConfig:
+        return args
+    converted = copy(args)
+    converted.__class__ = FilteredGRPOConfig
+    return converted
+
+
 class Plan(NamedTuple):
     """What a run does with dead groups and with rows, by its options, its model and the methods that it overrides."""
 
@@ -126,8 +149,8 @@ def make_plan(args: FilteredGRPOConfig, changes: Mapping[str, str] = {}, has_aux
     """
     if not isinstance(args, FilteredGRPOConfig):
         raise TypeError(
-            f"FilteredGRPOTrainer requires args of type FilteredGRPOConfig; got {type(args).__name__}. "
-            f"Write FilteredGRPOConfig(...) with the same arguments."
+            f"FilteredGRPOTrainer takes args of type FilteredGRPOConfig or GRPOConfig; got {type(args).__name__}. Write "
+            f"FilteredGRPOConfig(...) with the same arguments, or derive {type(args).__name__} from it."
         )
     loss = changes.get("loss")
     check_resampling(args)

@@ -7,10 +7,13 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import torch
 from torch import distributed
+from tqdm import tqdm
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from ..dataset_rows import show_rows
@@ -19,7 +22,7 @@ from ..expressions import Reward, add
 from ..files import find_version
 from ..function_rewards import find_functions
 from ..records.fields import CompletionFields, describe_completions, describe_groups
-from ..records.files import GroupWriter, report_failure
+from ..records.files import FOLDER, GroupWriter, report_failure
 from ..records.held_out import write_held_out
 from ..records.runs import LogWriter, write_run
 from .config import FilteredGRPOConfig
@@ -78,6 +81,17 @@ class Recorder(TrainerCallback):
             scores = generation.groups.describe([*advantages][-len(completions) :])
             write = self.writer.write if advantages else partial(write_held_out, self.writer)
             write(step, describe_groups(completions, scores))
+
+
+class PlacePrinter(TrainerCallback):
+    """Says at the end of a training where its groups are. A program that says it in other words removes this."""
+
+    def on_train_end(self, args: TrainingArguments, state: TrainerState, *others: Any, **kwargs: Any) -> None:
+        if state.is_world_process_zero and args.group_records:
+            folder = Path(args.output_dir, FOLDER)
+            tqdm.write(
+                f"The groups are in {folder}. To read them, run trl-grpo-rewards report {quote(args.output_dir)}."
+            )
 
 
 def gather_fields(completions: list[CompletionFields] | None) -> list[CompletionFields] | None:

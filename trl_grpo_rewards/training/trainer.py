@@ -32,16 +32,17 @@ import torch
 from accelerate.utils import gather_object
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Sampler
-from trl import GRPOTrainer
+from trl import GRPOConfig, GRPOTrainer
 
 from ..batch import GROUP_SIZE
 from ..diagnosis.alarms import Alarm
 from ..expressions import Reward, is_outcome
 from ..faults import find_unused_template
+from ..prompt_templates import fill_template
 from ..scores import check_rollout
 from .attention import avoid_cudnn
 from .checkpoints import agree_on_checkpoint, name_metric, resume_order
-from .config import FilteredGRPOConfig, build_rule, make_plan
+from .config import FilteredGRPOConfig, build_rule, convert_args, make_plan
 from .groups import (
     Generation,
     ScoredGroups,
@@ -58,7 +59,7 @@ from .packing import build_packer
 from .passes import LOGPS_ARGUMENTS, Logps, cut_columns, score_packed, score_padded, setting
 from .positions import Positioned
 from .prompts import PLACE_COLUMN, PlacedRows, PromptStream, resample
-from .recording import Recorder, describe_run
+from .recording import PlacePrinter, Recorder, describe_run
 from .rows import DataRow, TensorBatch, TokenIds
 from .trial import Trial
 from .trl_members import check_attributes, check_trl, find_changes, has_fused_head, replace_members, warn_of_newer_trl
@@ -93,12 +94,12 @@ class FilteredGRPOTrainer(GRPOTrainer):
         reward_funcs ([`Reward`] or any type that TRL accepts):
             A reward, a weighted sum of rewards (TRL logs every term), or TRL's list of functions and model ids.
         args ([`FilteredGRPOConfig`], *optional*):
-            Configuration. It is not changed.
+            Configuration. It is not changed. A [`~trl.GRPOConfig`] has the defaults of the options that it lacks.
         model, train_dataset, eval_dataset, **kwargs:
             As in [`~trl.GRPOTrainer`].
 
     Raises:
-        `TypeError`: `args` is not a [`FilteredGRPOConfig`], or a reward was passed without calling it.
+        `TypeError`: `args` is neither a [`FilteredGRPOConfig`] nor a [`~trl.GRPOConfig`], or a reward was passed without calling it.
         `ValueError`: the dataset is empty or lacks a column that a reward needs, two rewards have the same name, weights
             are given twice, or options contradict each other.
     """
@@ -116,19 +117,18 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self,
         model: Any,
         reward_funcs: "Reward | Callable | str | list | None" = None,
-        args: FilteredGRPOConfig | None = None,
+        args: GRPOConfig | None = None,
         train_dataset: Any = None,
         eval_dataset: Any = None,
         **kwargs: Any,
     ) -> None:
-        if args is None:
-            name = model if isinstance(model, str) else model.config._name_or_path
-            args = FilteredGRPOConfig(f"{name.rstrip('/').split('/')[-1]}-GRPO")
+        args = convert_args(args, model)
         changes = find_changes(self, FilteredGRPOTrainer, GRPOTrainer)
         make_plan(args, changes)
         reward_funcs, weights = unpack_rewards(reward_funcs, args)
-        kwargs |= {"train_dataset": train_dataset, "eval_dataset": eval_dataset}
-        check_arguments(args, reward_funcs, weights, model, **kwargs)
+        datasets = {"train_dataset": train_dataset, "eval_dataset": eval_dataset}
+        check_arguments(args, reward_funcs, weights, model, **datasets, **kwargs)
+        kwargs |= fill_template(datasets, args.prompt_template)
         check_trl(FilteredGRPOTrainer, GRPOTrainer)
         if args.process_index == 0:
             warn_of_newer_trl()
@@ -136,11 +136,11 @@ class FilteredGRPOTrainer(GRPOTrainer):
             kwargs["rollout_func"] = partial(check_rollout, kwargs["rollout_func"])
         given = len(reward_funcs)
         self._recorder = Recorder(args)
-        kwargs["callbacks"] = [self._recorder, *(kwargs.get("callbacks") or [])]
+        kwargs["callbacks"] = [self._recorder, PlacePrinter(), *(kwargs.get("callbacks") or [])]
         super().__init__(model=model, reward_funcs=reward_funcs, args=args, **kwargs)
         check_attributes(self)
         if self.accelerator.is_main_process:
-            for doubt in find_unused_template(train_dataset, self.processing_class):
+            for doubt in find_unused_template(kwargs["train_dataset"], self.processing_class):
                 logger.warning(doubt)
         self.accelerator.backward = partial(self._run_backward, self.accelerator.backward)
         if weights is not None:  # TRL appends the rewards of environments, with weight 1

