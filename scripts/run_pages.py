@@ -20,7 +20,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", "docs/tutorial.md")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-COMMAND = re.compile(r"^(?:\$ )?((?:trl-grpo-rewards|accelerate launch) .*)$", re.MULTILINE)
+WORDS = """(?:'[^']*'|"[^"]*"|[^'"\n])*"""  # the rest of a command, in which a text in quotes may have several lines
+COMMAND = re.compile(rf"^(?:\$ )?((?:trl-grpo-rewards|accelerate launch) {WORDS})$", re.MULTILINE)
 SAVED = re.compile(r"`(\w+\.(?:py|csv))`")  # the file that a block shows, in the text before the block
 # A dataset that the README names without showing it, and one in place of the hub's
 FILES = {
@@ -34,6 +35,7 @@ REPLACED = {
     "Qwen/Qwen2.5-0.5B-Instruct": "{model}",
     "openai/gsm8k": "problems.jsonl",
     " --dataset_config main": "",
+    "--config smollm2-fields": "--config smollm2-fields --model_name_or_path {model} --use_peft false --dtype float32",
     "--config gsm8k": "--config gsm8k --model_name_or_path {model} --dataset_name problems.jsonl --dataset_config= ",
 }
 SHORT = "--max_steps 2 --per_device_train_batch_size 8 --gradient_accumulation_steps 2 --max_completion_length 48 --eval_prompts 4"

@@ -22,7 +22,7 @@ from trl_grpo_rewards.registry import REGISTRY
 
 sys.path.append(str(SCRIPTS))
 from run_pages import PAGES as RUN_PAGES  # noqa: E402
-from run_pages import read_steps  # noqa: E402
+from run_pages import WORDS, read_steps  # noqa: E402
 
 
 PAGES = {page.name: page.read_text() for page in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]}
@@ -63,7 +63,7 @@ COMMANDS = [
     for name, text in PAGES.items()
     for place, found in enumerate(
         re.findall(
-            r"(?:^trl-grpo-rewards|-m trl_grpo_rewards\.cli) ([\w-]+)(.*)",
+            rf"(?:^trl-grpo-rewards|-m trl_grpo_rewards\.cli) ([\w-]+)({WORDS})",
             "\n".join(re.findall(r"```bash\n(.*?)```", text, flags=re.DOTALL)).replace("\\\n", ""),
             flags=re.MULTILINE,
         )

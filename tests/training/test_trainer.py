@@ -8,7 +8,7 @@ from datasets import Dataset
 from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 from trl import GRPOConfig
 
-from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, gate, length, reward, tags
+from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, boxed, demo, gate, length, reward, tags
 from trl_grpo_rewards.diagnosis.signs import Signs
 from trl_grpo_rewards.diagnosis.symptoms import diagnose
 from trl_grpo_rewards.texts import completion_text
@@ -197,11 +197,42 @@ def test_arguments_are_checked_before_the_model_loads(config, problems):
         (boxed(), problems, {"outcome_reward": "nope"}, "must be the name of a reward; the rewards are 'boxed'"),
         (boxed(), problems, {"max_resample_rounds": 1}, "max_resample_rounds=1 leaves out groups"),
         (boxed(), problems, entropy, "cannot leave the entropy bonus to live rows"),
-        (boxed(), problems, {"cls": GRPOConfig}, "requires args of type FilteredGRPOConfig; got GRPOConfig. Write"),
+        (
+            boxed(),
+            problems,
+            {"cls": OwnConfig},
+            "of type FilteredGRPOConfig or GRPOConfig; got OwnConfig. Write .* or derive",
+        ),
     ):
         held_out = options.pop("eval_dataset", None)
         with pytest.raises((TypeError, ValueError), match=message):
             FilteredGRPOTrainer("no/model", rewards, config(**options), dataset, held_out)
+
+
+class OwnConfig(GRPOConfig):
+    pass
+
+
+def test_a_plain_config_trains_as_ours_with_its_defaults(config, problems):
+    options = {"learning_rate": 1e-3, "max_steps": 2, "steps_per_generation": 2, "eval_strategy": "steps"}
+    options |= {"load_best_model_at_end": True, "save_strategy": "steps", "eval_steps": 1, "save_steps": 1}
+    losses = []
+    for cls in (FilteredGRPOConfig, GRPOConfig):
+        args = config(cls, **options, per_device_eval_batch_size=4)
+        trainer = FilteredGRPOTrainer(demo.MODEL, boxed() + tags("think"), args, problems, problems.select(range(2)))
+        trainer.train()
+        assert type(args) is cls and type(trainer.args) is FilteredGRPOConfig
+        losses.append(logged(trainer, "grad_norm"))
+    assert losses[0] == losses[1] and any(losses[0])
+
+
+def test_the_end_of_a_training_says_where_its_groups_are(config, problems, capsys):
+    trainer = trained(config, problems, boxed())
+    folder = trainer.args.output_dir
+    said = f"The groups are in {folder}/groups. To read them, run trl-grpo-rewards report {folder}.\n"
+    assert capsys.readouterr().out.endswith(said)
+    trained(config, problems, boxed(), group_records=False)
+    assert "groups are in" not in capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -270,6 +270,8 @@ def mails(split: Literal["train", "test"] = "train", *, size: int = 512, seed: i
 
     >>> row = mails("test", size=1)[0]
     >>> print(row["prompt"][0]["content"], row["solution"], sep="\\n")
+    Hello, could you bring us eight tables on Sunday? Yours, Grace
+    {"name": "Grace", "item": "tables", "number": 8, "day": "Sunday"}
 
     ```
     """
