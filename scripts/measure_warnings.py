@@ -1,7 +1,7 @@
 """Measure the warnings about runs: how many faults they find, how soon, and how often they are wrong.
 
     python scripts/measure_warnings.py run runs/warnings --half first    # about 20 minutes on one core
-    python scripts/measure_warnings.py table runs/warnings               # prints the tables; docs/commands.md has their totals
+    python scripts/measure_warnings.py table runs/warnings               # prints the tables, as in docs/commands.md
 
 `run` trains the runs of `planted_runs.py`, one after the other, and leaves out those that are there. `table` judges each of
 them after every step, as a trainer would while it runs.
