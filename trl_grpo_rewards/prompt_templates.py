@@ -6,14 +6,14 @@ from typing import Any
 from .dataset_rows import TransformedRows, quiet_datasets
 
 
-PLACE = "{prompt}"
-EXAMPLE = f"Mail: {PLACE} JSON:"
+PROMPT_PLACE = "{prompt}"
+EXAMPLE = f"Mail: {PROMPT_PLACE} JSON:"
 
 
-def check_template(template: str | None) -> None:
-    if template is not None and PLACE not in template:
+def check_prompt_template(template: str | None) -> None:
+    if template is not None and PROMPT_PLACE not in template:
         raise ValueError(
-            f"prompt_template must contain {PLACE}, where the prompt of each row stands; got {template!r}. Write, for "
+            f"prompt_template must contain {PROMPT_PLACE}, where the prompt of each row stands; got {template!r}. Write, for "
             f"example, {EXAMPLE!r}."
         )
 
@@ -42,26 +42,28 @@ def fill_template(dataset: Any, template: str | None) -> Any:
 def fill_prompt(prompt: Any, template: str) -> Any:
     """Return a prompt in the template. In a conversation, only the last text of the user is put into it."""
     if isinstance(prompt, str):
-        return template.replace(PLACE, prompt)
+        return template.replace(PROMPT_PLACE, prompt)
     if isinstance(prompt, Sequence):
-        return replace_last(prompt, is_question, lambda message: fill_message(message, template))
+        return replace_last(prompt, is_asked_in_text, lambda message: fill_message(message, template))
     return prompt  # which is said later
 
 
 def fill_message(message: dict[str, Any], template: str) -> dict[str, Any]:
     content = message["content"]
     if isinstance(content, str):
-        return {**message, "content": template.replace(PLACE, content)}
-    parts = replace_last(content, is_text, lambda part: {**part, "text": template.replace(PLACE, part["text"])})
+        return {**message, "content": template.replace(PROMPT_PLACE, content)}
+    parts = replace_last(
+        content, is_text_part, lambda part: {**part, "text": template.replace(PROMPT_PLACE, part["text"])}
+    )
     return {**message, "content": parts}
 
 
-def is_question(message: dict[str, Any]) -> bool:
+def is_asked_in_text(message: dict[str, Any]) -> bool:
     content = message["content"]
-    return message["role"] == "user" and (isinstance(content, str) or any(map(is_text, content)))
+    return message["role"] == "user" and (isinstance(content, str) or any(map(is_text_part, content)))
 
 
-def is_text(part: dict[str, Any]) -> bool:
+def is_text_part(part: dict[str, Any]) -> bool:
     return part["type"] == "text"
 
 

@@ -201,7 +201,7 @@ def test_the_first_lines_say_how_many_prompts_and_completions_a_step_has(command
 
 def test_the_first_lines_say_what_learns_and_offer_a_recipe_if_nobody_chose(command):
     job = ["train", "--rewards", "length(9999)", "--per_device_train_batch_size", 8]  # no completion is so long
-    rate = "The learning rate is 1e-06, for all weights. This is TRL's default. To begin with the values of a recipe, add it"
+    rate = "The learning rate is 1e-06, for all weights. This is TRL's default. To train your own data with the values of a recipe, add it"
     assert command(*job, "--model_name_or_path", demo.MODEL).stdout.splitlines()[2].startswith(rate)
     chosen = [*job, "--model_name_or_path", demo.MODEL, "--learning_rate", "1e-5", "--use_peft"]
     assert command(*chosen).stdout.splitlines()[2] == "The learning rate is 1e-05, for an adapter."

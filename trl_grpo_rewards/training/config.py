@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from trl import GRPOConfig
 
-from ..prompt_templates import check_template
+from ..prompt_templates import check_prompt_template
 from ..records.dead_groups import Rule
 
 
@@ -92,7 +92,7 @@ class FilteredGRPOConfig(GRPOConfig):
                 raise ValueError(
                     f"{name} must be one of {', '.join(map(repr, choices))}; got {getattr(self, name)!r}.{hint}"
                 )
-        check_template(self.prompt_template)
+        check_prompt_template(self.prompt_template)
         if not 0 <= self.zero_variance_tolerance < float("inf"):
             raise ValueError(
                 f"zero_variance_tolerance must be at least 0 and finite; got {self.zero_variance_tolerance}. Set it to the "
