@@ -30,6 +30,7 @@ from ..errors import CheckpointMismatch
 from ..expressions import Reward
 from ..files import choose_last_checkpoint, describe_fault
 from ..report import write_report
+from ..report.trends import leave_out_shared_start
 from ..texts import completion_text, prompt_text
 from ..training.config import FilteredGRPOConfig
 from ..training.groups import ScoredGroups
@@ -384,9 +385,10 @@ class BeforeAndAfter(TrainerCallback):
                 rows.append([name, f"{before[name].mean():.3f}", f"{after[name].mean():.3f}", change])
         lines = [f"Trained to step {self.trainer.state.global_step} in {self.seconds:.0f} s.", ""]
         lines += format_table(rows, "<>>>")
-        for prompt in [prompt for prompt in old if prompt in new][:examples]:
+        labels = leave_out_shared_start({prompt: " ".join(prompt.split()) for prompt in old if prompt in new})
+        for prompt, label in [*labels.items()][:examples]:
             texts = {first: old[prompt], "after": new[prompt]}
-            lines += ["", prompt, *(f"  {f'{name}:':{len(first) + 1}} {text}" for name, text in texts.items())]
+            lines += ["", label, *(f"  {f'{name}:':{len(first) + 1}} {text}" for name, text in texts.items())]
         return "\n".join(lines)
 
 

@@ -263,11 +263,15 @@ def label_prompt(record: dict[str, Any]) -> str:
     return " ".join(prompt_text(record.get("prompt")).split())[:MAX_LABEL] or record["prompt_id"]
 
 
-def shorten_labels(labels: Mapping[str, str]) -> dict[str, str]:
-    """Return the beginning of each prompt after what all of them have in common, if that is long."""
+def leave_out_shared_start(labels: Mapping[str, str]) -> dict[str, str]:
+    """Return each prompt without the words with which all of them begin, if these are long."""
     shared = os.path.commonprefix([*labels.values()]).rpartition(" ")[0] if len({*labels.values()}) > 1 else ""
     start = len(shared) + 1 if len(shared) >= 40 else 0
-    cut = {prompt: ("… " if start else "") + text[start:] for prompt, text in labels.items()}
+    return {prompt: ("… " if start else "") + text[start:] for prompt, text in labels.items()}
+
+
+def shorten_labels(labels: Mapping[str, str]) -> dict[str, str]:
+    cut = leave_out_shared_start(labels)
     return {prompt: text[:80] + "…" if len(text) > 80 else text for prompt, text in cut.items()}
 
 
