@@ -133,7 +133,9 @@ def test_the_readme_fits_145_lines_and_names_files_that_exist():
 def test_the_code_of_the_pages_fits_the_column_of_the_site():
     """At a width of 1280 pixels, the site shows 86 characters of a line."""
     pages = {name: PAGES[name] for name in ["README.md", *[page.name for page in (ROOT / "docs").glob("*.md")]]}
-    blocks = [(name, block) for name, text in pages.items() for block in re.findall(r"^```\w.*?^```$", text, re.S | re.M)]
+    blocks = [
+        (name, block) for name, text in pages.items() for block in re.findall(r"^```\w.*?^```$", text, re.S | re.M)
+    ]
     assert [(name, line) for name, block in blocks for line in block.splitlines() if len(line) > 80] == []
 
 
