@@ -170,7 +170,7 @@ def test_the_fault_in_the_readme_is_what_a_terminal_prints(command, tmp_path):
     line, fault = re.search(
         r"^\$ trl-grpo-rewards (.*?)\n\.\.\.\n(fault: .*?)\n```", PAGES["README.md"], flags=re.DOTALL | re.MULTILINE
     ).groups()
-    module = re.search(r"`mine.py` pays.*?```python\n(.*?)```", PAGES["README.md"], flags=re.DOTALL)[1]
+    module = re.search(r"`mine.py` rewards.*?```python\n(.*?)```", PAGES["README.md"], flags=re.DOTALL)[1]
     (tmp_path / "mine.py").write_text(module)
     run = command(*shlex.split(line.replace("\\\n", "")))
     assert run.returncode == 1 and fault in run.stdout
