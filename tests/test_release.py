@@ -77,6 +77,7 @@ def test_every_place_names_the_same_version():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert heading.split(" - ") == [version, str(citation["date-released"])] and str(citation["version"]) == version
     assert f"Version {version.rpartition('.')[0]} " in (ROOT / "SECURITY.md").read_text()
+    assert f"git tag v{version} && git push origin v{version}" in (ROOT / "CONTRIBUTING.md").read_text()
     if os.environ.get("GITHUB_REF_TYPE") == "tag":  # what the workflow is about to publish
         assert os.environ["GITHUB_REF_NAME"] == f"v{version}"
     assert [one["name"] for one in citation["authors"]] == [one["name"] for one in PROJECT["authors"]]

@@ -102,6 +102,17 @@ def test_no_page_is_wider_than_a_phone_or_reports_an_error(site, address, driver
         assert "trl_grpo_rewards" in driver.title and driver.get_log("browser") == [], page
 
 
+def test_a_phone_shows_all_columns_of_the_table_that_chooses_a_reward(address, driver):
+    size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    driver.get(f"{address}/rewards.html")
+    cell = "document.querySelector('table th:nth-child(3)')"
+    assert driver.execute_script(f"return [{cell}.innerText, {cell}.getBoundingClientRect().right <= 390]") == [
+        "because",
+        True,
+    ]
+
+
 FOUND = """
 return [...document.querySelectorAll("*")].some((one) =>
     one.shadowRoot?.querySelector("[role=listbox] a[href*='symptoms.html']"))

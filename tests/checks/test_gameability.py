@@ -98,7 +98,7 @@ def test_a_reward_that_requires_working_out_is_not_told_to():
         (MADE["any_box"], "many boxes", "The same holds for 'right between wrong answers'. Read a single answer, such as the"),
         (MADE["calculates"], "question restated", "Accept only an answer that is worked out."),
         (MADE["counts_a_word"], "one phrase again and again", "Let counts_a_word() pay for nothing but a right answer."),
-        (MADE["in_element"] + 2 * lengthy(), "tag spam", "pay the rest only with it: gate(..., by=in_element())."),
+        (MADE["in_element"] + 2 * lengthy(), "tag spam", "pay the other terms only when it pays: gate(..., by=in_element())."),
         (boxed(evaluated=True) + 2 * lengthy(), "tag spam", "gate(..., by=boxed(evaluated=True))."),
     ],
 )  # fmt: skip

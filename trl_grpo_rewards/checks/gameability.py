@@ -204,7 +204,7 @@ def write_remedy(trials: Trials, attack: str) -> str:
     if not trials.has_solution and all(function.factory.is_foreign for function in functions):
         return "Check its sign, and limit what it pays for."
     by = deciding[0] if deciding else "boxed()"
-    return f"Give the answer more weight, or pay the rest only with it: gate(..., by={by})."
+    return f"Give the answer more weight, or pay the other terms only when it pays: gate(..., by={by})."
 
 
 def assert_not_gameable(reward: Reward, rows: Rows | None = None, tokens: Tokenize = split_words) -> None:

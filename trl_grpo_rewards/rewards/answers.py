@@ -283,7 +283,7 @@ def pair_parts(gold: Any, given: Any, absent: Any) -> list[tuple[Any, Any]] | No
 @reward(outcome=True, form=lambda: Form(answer="{}", bare=True), reads={"solution": read_objects})
 def json_fields(completion: str, solution: Any, *, partial: bool = False) -> Score:
     """
-    1 if the completion is a JSON object with the fields of the solution, else 0; None if the solution is no object.
+    1 if the completion is a JSON object with the fields of the solution, else 0; None if the solution is not an object.
 
     The whole text after the reasoning must be a JSON object, which may stand in a code fence. JSON is read strictly, as
     in [`json_text`]. Numbers are compared as numbers, and texts as in [`exact`]: spacing, case and closing marks do not
