@@ -59,7 +59,7 @@ def describe_fault(checkpoint: Path, has_deepspeed: bool = True) -> str | None:
         reason = "which is written last"
     if not missing:
         return None
-    return f"{str(checkpoint)!r} is not a complete checkpoint: it has no {' and no '.join(missing)}, {reason}."
+    return f"'{checkpoint}' is not a complete checkpoint: it has no {' and no '.join(missing)}, {reason}."
 
 
 def has_any(folder: Path, patterns: Iterable[str]) -> bool:

@@ -23,7 +23,6 @@ from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from trl import GRPOConfig, ModelConfig, TrlParser
 
-from .. import demo
 from ..checks.row_shapes import suggest_for
 from ..errors import SOLUTION_COLUMNS, MissingColumn
 from ..expressions import Reward
@@ -179,13 +178,6 @@ def read_job(arguments: Sequence[str], command: str) -> tuple[Any, FilteredGRPOC
         parser.set_defaults(use_cpu=True, bf16=False)
     job, training, model = parser.parse_args_and_config(arguments)
     return job, training, model
-
-
-BUNDLED_MODELS = {None: demo.MODEL, "demo.arithmetic": demo.MODEL, "demo.programs": demo.CODER}  # by dataset
-
-
-def choose_model(model: str | None, dataset: str | None) -> str | None:
-    return model or BUNDLED_MODELS.get(dataset)
 
 
 def prepare_job(job: JobArguments, training: FilteredGRPOConfig) -> tuple[Reward, Dataset, Dataset | None]:

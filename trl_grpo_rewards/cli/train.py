@@ -23,7 +23,6 @@ from transformers import Trainer, TrainerCallback, TrainerState, TrainingArgumen
 from transformers.trainer_callback import ProgressCallback
 from trl import ModelConfig, get_peft_config, get_quantization_config
 
-from .. import demo
 from ..checks import check, verdict
 from ..distributed import count_cores
 from ..errors import CheckpointMismatch
@@ -38,8 +37,6 @@ from ..traits import Findings
 from .console import FAULTY, INTERRUPTED, end, exit_on, format_table
 from .job import (
     BECOME_MESSAGES,
-    JobArguments,
-    choose_model,
     describe_sizes,
     describe_steps,
     fit_prompts,
@@ -47,7 +44,7 @@ from .job import (
     prepare_job,
     read_job,
 )
-from .job_files import FROM_WEIGHTS, choose_checkpoint
+from .job_files import FROM_WEIGHTS, choose_checkpoint, choose_model
 
 
 logger = logging.getLogger(__name__)
@@ -67,7 +64,7 @@ def main(arguments: Sequence[str]) -> None:
         use_all_cores(training)
         free_cores = FreeCores()
         training.resume_from_checkpoint = choose_checkpoint(training.output_dir, training.resume_from_checkpoint)
-        name = name_model(job, model)
+        name = str(choose_model(model.model_name_or_path, job.dataset_name))  # there is one, as was checked before
         rewards, texts, eval_texts = prepare_job(job, training)
         tokenizer, shape = load_tokenizer(name, model, training)
         with training.main_process_first():  # the other processes read its cache
@@ -111,18 +108,6 @@ def close(trainer: FilteredGRPOTrainer) -> None:
     trainer.model_wrapped = trainer.model
     trainer.accelerator.free_memory()
     trainer.accelerator.end_training()
-
-
-def name_model(job: JobArguments, model: ModelConfig) -> str:
-    """Return the model of the command line, or the bundled one for the dataset."""
-    name = choose_model(model.model_name_or_path, job.dataset_name)
-    if name is None:
-        dataset = ", ".join(job.data_files or [str(job.dataset_name)])
-        raise ValueError(
-            f"The dataset {dataset!r} needs --model_name_or_path, because the bundled models know only their own tasks. "
-            f"To try a bundled model, set it to {demo.MODEL}."
-        )
-    return name
 
 
 def print_job(
