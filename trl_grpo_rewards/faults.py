@@ -7,13 +7,13 @@ which knows its own options, says how to correct it there. A doubt is a sentence
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, get_args, get_origin
 
 from .batch import HOOKS
 from .dataset_rows import get_column_type, iterate_column
-from .errors import shorten_repr
+from .errors import MissingColumn, list_needed, name_callable, shorten_repr, suggest_parameter
 from .expressions import Reward, Sum, leave_out_witnesses
 from .function_rewards import FunctionReward
 from .options import format_annotation, has_type
@@ -88,6 +88,18 @@ def find_missing_columns(columns: Sequence[str], functions: Iterable[FunctionRew
         needed = function.own_columns.union({*function.readers} - {*function.column_of.values()})
         for column in sorted(needed.difference(columns)):
             yield function.describe_missing(column, columns)
+
+
+def find_parameter_faults(dataset: Any, functions: Iterable[Callable]) -> Iterator[ValueError]:
+    """Yield a fault for each parameter of plain functions for which TRL has neither a column nor a value of its own."""
+    columns = getattr(dataset, "column_names", None) or ()
+    passed = {*columns, *PASSED, "environments"} - {"prompt", "completion"}
+    for function in functions if columns else ():
+        for name in list_needed(function):
+            if name not in passed:
+                yield MissingColumn(
+                    name_callable(function), name, columns, remedy=suggest_parameter(name, [*columns, *PASSED])
+                )
 
 
 def find_large_cells(dataset: Any, *columns: str) -> Iterator[ValueError]:

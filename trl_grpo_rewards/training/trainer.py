@@ -128,7 +128,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         make_plan(args, changes)
         reward_funcs, weights = unpack_rewards(reward_funcs, args)
         kwargs |= {"train_dataset": train_dataset, "eval_dataset": eval_dataset}
-        check_arguments(args, reward_funcs, weights, model, **kwargs)
+        check_arguments(args, reward_funcs, weights, model, calls_as_trl="rewards" not in changes, **kwargs)
         check_trl(FilteredGRPOTrainer, GRPOTrainer)
         if args.process_index == 0:
             warn_of_newer_trl()

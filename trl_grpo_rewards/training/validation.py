@@ -12,7 +12,7 @@ from torch import nn
 from ..dataset_rows import describe_no_dataset, show_rows
 from ..errors import describe_plain
 from ..expressions import Reward, check_names, find_first_outcome, warn_of_missing_weights
-from ..faults import find_column_faults, find_prompt_faults, find_readers, find_size_faults
+from ..faults import find_column_faults, find_parameter_faults, find_prompt_faults, find_readers, find_size_faults
 from ..function_rewards import RewardFactory, describe_uncalled, find_functions
 from ..registry import find_wrapped, takes_solution
 from ..scores import check_results
@@ -55,6 +55,7 @@ def check_arguments(
     eval_dataset: Any = None,
     environment_factory: Any = None,
     rollout_func: Any = None,
+    calls_as_trl: bool = True,
     **options: Any,
 ) -> None:
     """Check the trainer's arguments before the model loads. `reward_funcs` are as [`unpack_rewards`] returns them."""
@@ -65,9 +66,13 @@ def check_arguments(
     check_rewards(reward_funcs)
     warn_of_judges(reward_funcs, args.unscored, weights or args.reward_weights)
     has_world = environment_factory is not None
+    plain = list_plain(reward_funcs) if calls_as_trl and rollout_func is None else []
     for dataset in (train_dataset, eval_dataset):
         for part in dataset.values() if isinstance(dataset, dict) else [dataset]:
-            check_rows(show_rows(part), list_rewards(reward_funcs), has_world, rollout_func is None)
+            rows = show_rows(part)
+            check_rows(rows, list_rewards(reward_funcs), has_world, rollout_func is None)
+            for fault in find_parameter_faults(rows, plain):
+                raise fault
     check_prompts(args, train_dataset, environment_factory)
     for fault in find_size_faults(train_dataset, args):
         raise fault
@@ -95,6 +100,10 @@ def check_rows(rows: Any, rewards: list[Reward], has_world: bool, is_complete: b
 
 def list_rewards(reward_funcs: list[Any]) -> list[Reward]:
     return [function for function in reward_funcs if isinstance(function, Reward)]
+
+
+def list_plain(reward_funcs: list[Any]) -> list[Callable]:
+    return [one for one in reward_funcs if callable(one) and not isinstance(one, (Reward, nn.Module))]
 
 
 def check_rewards(reward_funcs: list[Any]) -> None:
