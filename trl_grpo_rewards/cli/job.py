@@ -23,7 +23,7 @@ from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from trl import GRPOConfig, ModelConfig, TrlParser
 
-from ..checks.row_shapes import suggest_for
+from ..checks.row_shapes import find_unusual_column, name_column, suggest_for
 from ..errors import SOLUTION_COLUMNS, MissingColumn
 from ..expressions import Reward
 from ..faults import PROMPT_COLUMNS, find_column_faults, find_large_cells, find_prompt_faults
@@ -208,7 +208,10 @@ def name_option(fault: MissingColumn, job: JobArguments, dataset: Dataset) -> st
         return f"{fault} {suggestion}" if column else str(fault)
     if column and column not in fault.similar:
         return f"{fault.problem} {suggestion}"
+    shape, unusual = find_unusual_column(dataset)
     name = f"{quote(fault.similar[0])}." if fault.similar else f"NAME. {suggestion}"
+    if unusual and not fault.similar:
+        name = f"{quote(unusual)}. Each row has {shape.name}: {name_column(shape.reward, 'solution')} then fits."
     return f"{fault.problem} Name the column: --solution_column {name}"
 
 

@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ..files import find_version, replace_file
+from ..files import check_trl_version, find_version, replace_file
 from . import job_files
 from .console import (
     INTERRUPTED,
@@ -264,6 +264,7 @@ def write_line(recipe: str | None, options: Mapping[str, Any]) -> list[str]:
 def read_ahead(command: str, arguments: Sequence[str]) -> list[str]:
     """Return the arguments for TRL's parser. End the process on a wish for help, and if an option or the rewards are wrong."""
     with exit_on(TypeError, ValueError, ImportError, OSError), keep_stdout_for_json("--json" in arguments):
+        check_trl_version()
         settings, line, recipe = read_line(command, arguments)
         rewards = build_rewards(settings["rewards"], settings["import_modules"] or ())
         check_group_size(settings)
