@@ -123,7 +123,10 @@ def suggest_for(dataset: Any, rewards: Reward | None = None) -> tuple[str, str]:
     roles = find_roles(rewards, dataset.column_names) if rewards else {}
     shape, column, expression = find_shape(dataset, roles)
     if not column and [*dataset.column_names] != ["prompt"]:
-        return f"No column is known to have answers. Without answers, {expression} compares completions.", column
+        return (
+            f"No column is known to have answers. To compare completions without answers: {expression} fits.",
+            column,
+        )
     return f"Each row has {shape.name}: {expression} fits.", column
 
 
