@@ -317,13 +317,13 @@ def check_folder(folder: Path) -> None:
 def check_output(output_dir: str | Path, resume: str | None) -> None:
     """Check that a run would overwrite no earlier one, and that the checkpoint to continue from is complete."""
     folder = Path(output_dir)
-    check_folder(folder)
     if resume is None and folder.is_dir() and any(folder.iterdir()):
         raise ValueError(
             f"The output directory '{folder}' contains an earlier run, which a new run would overwrite. To "
             f"continue it, pass --resume_from_checkpoint auto, which starts anew if there is no checkpoint. Otherwise choose another "
             f"--output_dir, or remove the directory."
         )
+    check_folder(folder)
     checkpoint = choose_checkpoint(output_dir, resume)
     if checkpoint is not None and (fault := describe_fault(Path(checkpoint))):
         whole = ", ".join(map(str, list_checkpoints(folder)))

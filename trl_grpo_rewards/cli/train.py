@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import time
+import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -20,6 +21,7 @@ from datasets import Dataset
 from pandas import DataFrame, Series
 from tqdm.contrib.logging import logging_redirect_tqdm
 from transformers import Trainer, TrainerCallback, TrainerState, TrainingArguments
+from transformers.integrations import integration_utils
 from transformers.trainer_callback import ProgressCallback
 from trl import ModelConfig, get_peft_config, get_quantization_config
 
@@ -34,7 +36,7 @@ from ..training.config import FilteredGRPOConfig
 from ..training.groups import ScoredGroups
 from ..training.trainer import FilteredGRPOTrainer
 from ..traits import Findings
-from .console import FAULTY, INTERRUPTED, end, exit_on, format_table
+from .console import FAULTY, INTERRUPTED, MISUSED, end, exit_on, format_table
 from .job import (
     BECOME_MESSAGES,
     describe_sizes,
@@ -181,6 +183,7 @@ def train(trainer: FilteredGRPOTrainer) -> None:
     with (
         exit_on(CheckpointMismatch, ImportError),  # and a reward that raises an error
         explain_full_disk(training.output_dir),
+        explain_tracker(training.report_to),
         contextlib.closing(progress),
         end_when_interrupted(trainer),
         logging_redirect_tqdm([logging.getLogger("trl_grpo_rewards")]),  # warnings above the bar, not behind it
@@ -218,6 +221,23 @@ def explain_full_disk(folder: str) -> Iterator[None]:
             f"error: The disk of {folder!r} is full ({free:,} bytes are left), so a file of the run was not written: {cause}. "
             f"Make room, and continue from the last complete checkpoint: add --resume_from_checkpoint auto.",
             FAULTY,
+        )
+
+
+@contextlib.contextmanager
+def explain_tracker(trackers: Sequence[str]) -> Iterator[None]:
+    """End the process with one line if a tracker raises an error, for example because it needs a key."""
+    try:
+        yield
+    except Exception as error:
+        files = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
+        if integration_utils.__file__ not in files:
+            raise
+        cause = " ".join(str(error).split()).rstrip(".")
+        end(
+            f"error: A tracker of --report_to {' '.join(trackers)} raised {type(error).__name__}: {cause}. Set the tracker up, for "
+            f"example by its login, or train without it: --report_to none.",
+            MISUSED,
         )
 
 
