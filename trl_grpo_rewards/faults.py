@@ -24,6 +24,7 @@ PASSED = ("prompts", "completions", "completion_ids", *HOOKS)  # names that TRL 
 PROMPT_COLUMNS = ("prompt", "question", "problem", "instruction", "messages", "conversations")  # the usual names
 ROLES = ("system", "developer", "user", "assistant", "tool")  # those that chat templates know
 LARGEST_CELL = 1_000_000  # largest number of characters of a prompt or a solution, which is about that of a long book
+FEW_PROMPTS = 10  # number of prompts below which `train` holds out none, as a tenth of them is less than one
 CHECKED_PROMPTS = 100  # largest number of prompts that are looked at
 SHOWN_SHARE = 0.9  # share of prompts that contain their solution from which on it is a warning
 SHOWN_END_SHARE = 0.1  # the same for prompts that end with it, as a few do by chance, such as "What is 0 + 7"
@@ -226,6 +227,7 @@ def find_doubts(
     if "prompt" in dataset.column_names:
         yield from find_late_system_messages(dataset)
         yield from find_repeated_rows(dataset, solution)
+        yield from find_few_prompts(dataset, args)
     yield from find_misspelt_columns(dataset, rewards)
     yield from find_ungated_lengths(leave_out_witnesses(rewards))
     yield from find_other_weights(rewards, args)
@@ -311,6 +313,15 @@ def find_decimal_commas(values: Sequence[Any], column: str, threshold: float) ->
         yield (
             f"{len(commas):,} of {len(values):,} values of '{column}' look like numbers with a decimal comma, such as "
             f"{commas[0]!r}, but a comma separates thousands or the items of a list. If they are numbers, write a point."
+        )
+
+
+def find_few_prompts(dataset: Any, args: Any) -> Iterator[str]:
+    """Yield a doubt about a dataset to train on, which comes with args, that a model can learn by heart."""
+    if args is not None and len(dataset) < FEW_PROMPTS:
+        yield (
+            f"A model can learn the answers of a few prompts by heart, and the dataset has {len(dataset)}, too few to hold one "
+            f"out. Add prompts: a model needs some hundred of them to learn a skill."
         )
 
 

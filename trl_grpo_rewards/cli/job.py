@@ -389,7 +389,22 @@ def check_split(data: DatasetDict, split: str, job: JobArguments) -> None:
     """Raise the first fault of a split. Its rows still have the numbers that they have in the file."""
     large = find_large_cells(data[split], job.prompt_column, job.solution_column)
     for fault in chain(large, find_prompt_faults(data[split], job.prompt_column)):
-        raise fault if len(data) == 1 else ValueError(f"The split {split!r} cannot be used. {fault}")
+        place = f"The split {split!r} cannot be used. " if len(data) > 1 else ""
+        raise ValueError(f"{place}{fault}{write_prompt_script(str(fault), data[split].column_names, split, job)}")
+
+
+def write_prompt_script(fault: str, columns: list[str], split: str, job: JobArguments) -> str:
+    """Return the shell command that leaves out the last messages, with which the answer would be lost, if a fault asks for it."""
+    prompt = f"row[{job.prompt_column!r}]"
+    name, files = name_format(job.dataset_name, job.data_files)
+    if f"{prompt}[:-1]" not in fault or not files:
+        return ""
+    fields = f"{job.prompt_column!r}: {prompt}[:-1]"
+    if job.solution_column not in columns:
+        fields += f", {job.solution_column!r}: {prompt}[-1]['content']"
+    rows = f"load_dataset({name!r}, data_files={[*files]}, split={split!r})"
+    program = f"from datasets import load_dataset; {rows}.map(lambda row: {{{fields}}}).to_json('prompts.jsonl')"
+    return f' In a shell, run python -c "{program}", and train with --dataset_name prompts.jsonl.'
 
 
 def describe_layout(data: Dataset) -> str | None:
