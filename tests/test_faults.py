@@ -243,7 +243,7 @@ def test_prompts_of_which_none_can_be_held_out_are_few(config):
     ],
 )  # fmt: skip
 def test_what_is_seldom_intended_is_a_doubt(config, rewards, data, weights, said):
-    doubts = [*find_doubts(data, rewards, config(GRPOConfig, reward_weights=weights))]
-    doubts = [text for text in doubts if FEW not in text]
+    both = config(GRPOConfig, reward_weights=weights), config()
+    doubts, ours = ([text for text in find_doubts(data, rewards, args) if FEW not in text] for args in both)
     assert len(doubts) == (said is not None) and (said is None or said in doubts[0])
-    assert (doubts == [*find_doubts(data, rewards, config())]) == ("[1.0, 0.2]" not in (said or ""))
+    assert (doubts == ours) == ("[1.0, 0.2]" not in (said or ""))
