@@ -59,6 +59,15 @@ def test_nothing_is_said_of_what_can_be_read_or_is_not_read(caplog):
     assert not caplog.records
 
 
+@pytest.mark.parametrize("options, is_warned", [({"fp16": True}, True), ({"bf16": True}, False), ({}, False)])
+def test_fp16_on_a_cpu_is_said_to_change_nothing(config, problems, caplog, options, is_warned):
+    trainer = FilteredGRPOTrainer(demo.MODEL, boxed(), config(**options), problems)
+    said = [one.message for one in caplog.records if one.message.startswith("fp16=True changes nothing on a CPU")]
+    assert len(said) == is_warned
+    with trainer.accelerator.autocast():  # the sentence is true: fp16 computes as no option does
+        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == (torch.bfloat16 if "bf16" in options else torch.float32)
+
+
 # --- rewards ----------------------------------------------------------------------------------------------------------
 
 

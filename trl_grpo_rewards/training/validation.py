@@ -78,6 +78,7 @@ def check_arguments(
         raise fault
     check_named_options(args, reward_funcs, eval_dataset, environment_factory)
     if args.process_index == 0:
+        warn_of_unused_fp16(args)
         warn_of_unreadable_values(reward_funcs, show_rows(train_dataset))
 
 
@@ -143,6 +144,14 @@ def warn_of_judges(reward_funcs: list[Any], unscored: str, weights: Sequence[flo
         logger.warning(
             "The rewards contain a judge and other rewards. If the judge gives no verdict, its term counts as 0, as in "
             "TRL. Set unscored='row' to leave such completions out instead."
+        )
+
+
+def warn_of_unused_fp16(args: FilteredGRPOConfig) -> None:
+    if args.fp16 and args.device.type == "cpu":
+        logger.warning(
+            "fp16=True changes nothing on a CPU, where accelerate computes in float32. Set bf16=True to compute in 16 bits, or "
+            "leave fp16 out."
         )
 
 
