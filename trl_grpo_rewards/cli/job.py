@@ -208,11 +208,16 @@ def name_option(fault: MissingColumn, job: JobArguments, dataset: Dataset) -> st
         return f"{fault} {suggestion}" if column else str(fault)
     if column and column not in fault.similar:
         return f"{fault.problem} {suggestion}"
-    shape, unusual = find_unusual_column(dataset)
-    name = f"{quote(fault.similar[0])}." if fault.similar else f"NAME. {suggestion}"
-    if unusual and not fault.similar:
-        name = f"{quote(unusual)}. Each row has {shape.name}: {name_column(shape.reward, 'solution')} then fits."
+    name = f"{quote(fault.similar[0])}." if fault.similar else name_unusual_column(dataset) or f"NAME. {suggestion}"
     return f"{fault.problem} Name the column: --solution_column {name}"
+
+
+def name_unusual_column(dataset: Dataset) -> str | None:
+    """Return the column with an unusual name that may have the solutions, and the reward that then fits."""
+    shape, column = find_unusual_column(dataset)
+    if not column:
+        return None
+    return f"{quote(column)}. Each row has {shape.name}: {name_column(shape.reward, 'solution')} then fits."
 
 
 def describe_sizes(train_dataset: Dataset, eval_dataset: Dataset | None) -> str:

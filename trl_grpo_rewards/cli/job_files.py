@@ -54,7 +54,13 @@ def find_recipe(name: str) -> Path:
     )
 
 
-def find_lacking_trust(name: str, recipe: Mapping[str, Any], line: Mapping[str, Any]) -> Iterator[ValueError]:
+def refuse(faults: Sequence[ValueError]) -> None:
+    """Raise one error with all faults, if there are any."""
+    if faults:
+        raise ValueError(" ".join(map(str, faults)))
+
+
+def find_lacking_trust(name: str | None, recipe: Mapping[str, Any], line: Mapping[str, Any]) -> Iterator[ValueError]:
     """Yield the fault of a recipe that does more than set options, unless the rest of the command line allows it."""
     if "trust" in line:
         return
@@ -97,14 +103,16 @@ def write_out(value: Any) -> str:
     return str(value)
 
 
-def ask_for_trust(name: str, actions: Sequence[str], remedy: str = "--trust") -> ValueError:
+def ask_for_trust(name: str | None, actions: Sequence[str], remedy: str = "--trust") -> ValueError:
     return ValueError(
         f"The recipe '{name}' {' and '.join(actions)}, which acts only if the command line allows it. If you know the "
         f"recipe, add {remedy}."
     )
 
 
-def read_recipe(name: str) -> dict[str, Any]:
+def read_recipe(name: str | None) -> dict[str, Any]:
+    if name is None:
+        return {}
     import yaml
 
     file = find_recipe(name)

@@ -217,16 +217,13 @@ def read_line(command: str, arguments: Sequence[str]) -> tuple[dict[str, Any], l
         del line["trust"]  # as by default
     is_other_job = {"dataset_name", "data_files", "model_name_or_path"} & {*line}
     name = line.pop("config", None if is_other_job else job_files.DEFAULT_RECIPE)
-    recipe = {} if name is None else job_files.read_recipe(name)
+    recipe = job_files.read_recipe(name)
     from_recipe = read_recipe_options(parser, recipe, options)
     defaults = {option["name"]: option["default"] for option in options if "default" in option}
     settings = {**defaults, **from_recipe, **line}
     dataset, files = job_files.name_format(settings["dataset_name"], settings["data_files"])
-    faults = [*job_files.find_lacking_trust(name, recipe, line)] if name else []
-    if command == "train":
-        faults += job_files.find_lacking_model(settings["model_name_or_path"], dataset, files)
-    if faults:
-        raise ValueError(" ".join(map(str, faults)))
+    model = [*job_files.find_lacking_model(settings["model_name_or_path"], dataset, files)]
+    job_files.refuse([*job_files.find_lacking_trust(name, recipe, line), *model * (command == "train")])
     lists = {
         option: value for option, value in from_recipe.items() if isinstance(value, list)
     }  # of a single value, too

@@ -4,6 +4,7 @@ import inspect
 import logging
 import random
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any
 
 from datasets import Dataset, IterableDataset
@@ -66,13 +67,9 @@ def check_arguments(
     check_rewards(reward_funcs)
     warn_of_judges(reward_funcs, args.unscored, weights or args.reward_weights)
     has_world = environment_factory is not None
-    plain = list_plain(reward_funcs) if calls_as_trl and rollout_func is None else []
     for dataset in (train_dataset, eval_dataset):
         for part in dataset.values() if isinstance(dataset, dict) else [dataset]:
-            rows = show_rows(part)
-            check_rows(rows, list_rewards(reward_funcs), has_world, rollout_func is None)
-            for fault in find_parameter_faults(rows, plain):
-                raise fault
+            check_rows(show_rows(part), reward_funcs, has_world, rollout_func is None, calls_as_trl)
     check_prompts(args, train_dataset, environment_factory)
     for fault in find_size_faults(train_dataset, args):
         raise fault
@@ -90,10 +87,12 @@ def check_reference(args: FilteredGRPOConfig, model: Any) -> None:
         )
 
 
-def check_rows(rows: Any, rewards: list[Reward], has_world: bool, is_complete: bool) -> None:
+def check_rows(rows: Any, reward_funcs: list[Any], has_world: bool, is_complete: bool, calls_as_trl: bool) -> None:
     """Check the columns and the prompts of a dataset. Prompts may come from an environment, columns from a rollout."""
-    functions = [function for reward in rewards for function in find_functions(reward)]
-    for fault in find_column_faults(rows, functions, needs_prompts=not has_world, is_complete=is_complete):
+    functions = [function for reward in list_rewards(reward_funcs) for function in find_functions(reward)]
+    plain = list_plain(reward_funcs) if is_complete and calls_as_trl else []
+    columns = find_column_faults(rows, functions, needs_prompts=not has_world, is_complete=is_complete)
+    for fault in chain(columns, find_parameter_faults(rows, plain)):
         raise fault
     for fault in find_prompt_faults(rows) if is_complete and not has_world else ():
         raise fault
