@@ -215,6 +215,18 @@ MISSPELT = "'reads_if_there' reads the column 'solutoin' if there is one, but th
 TWO = "boxed() + 0.2 * tags('a')"
 
 
+FEW = "A model can learn the answers of a few prompts by heart"
+
+
+def test_prompts_of_which_none_can_be_held_out_are_few(config):
+    answers = [str(number) for number in range(10)]
+    prompts = [f"What is {answer}?" for answer in answers]
+    for size, args, are_few in ((9, config(), True), (10, config(), False), (3, None, False)):
+        data = make_problems(*answers[:size], prompts=prompts[:size])
+        doubts = [*find_doubts(data, boxed(), args)]
+        assert len(doubts) == are_few and all(f"{FEW}, and the dataset has {size}, too few" in text for text in doubts)
+
+
 @pytest.mark.parametrize(
     "rewards, data, weights, said",
     [
@@ -231,6 +243,7 @@ TWO = "boxed() + 0.2 * tags('a')"
     ],
 )  # fmt: skip
 def test_what_is_seldom_intended_is_a_doubt(config, rewards, data, weights, said):
-    doubts = [*find_doubts(data, rewards, config(GRPOConfig, reward_weights=weights))]
+    both = config(GRPOConfig, reward_weights=weights), config()
+    doubts, ours = ([text for text in find_doubts(data, rewards, args) if FEW not in text] for args in both)
     assert len(doubts) == (said is not None) and (said is None or said in doubts[0])
-    assert (doubts == [*find_doubts(data, rewards, config())]) == ("[1.0, 0.2]" not in (said or ""))
+    assert (doubts == ours) == ("[1.0, 0.2]" not in (said or ""))

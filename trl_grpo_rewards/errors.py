@@ -158,7 +158,7 @@ def describe_renames(function: Callable[..., Any]) -> str:
 def list_needed(function: Callable[..., Any]) -> list[str]:
     """Return the parameters without a default. Some builtin functions do not say theirs."""
     try:
-        parameters = signature(function).parameters.values()
+        parameters = signature(function, follow_wrapped=False).parameters.values()  # as TRL calls it
     except ValueError:
         return []
     return [p.name for p in parameters if p.default is p.empty and p.kind == p.POSITIONAL_OR_KEYWORD]
@@ -169,6 +169,14 @@ def find_completion_parameter(names: Sequence[str]) -> str | None:
     if not {"completion", "completions", "messages"}.isdisjoint(names):
         return None
     return next((name for name in COMPLETION_NAMES if name in names), None)
+
+
+def suggest_parameter(name: str, available: Iterable[str]) -> str:
+    """Return what to do about a parameter of a plain function for which TRL passes nothing."""
+    close = get_close_matches(name, sorted({*available} - {"prompt"}), n=1)
+    if close:
+        return f"Did you mean '{close[0]}'? Rename the parameter."
+    return "Rename the parameter, or add the column to the dataset."
 
 
 class MissingColumn(ValueError):

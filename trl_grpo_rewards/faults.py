@@ -7,13 +7,13 @@ which knows its own options, says how to correct it there. A doubt is a sentence
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, get_args, get_origin
 
 from .batch import HOOKS
 from .dataset_rows import get_column_type, iterate_column
-from .errors import shorten_repr
+from .errors import MissingColumn, list_needed, name_callable, shorten_repr, suggest_parameter
 from .expressions import Reward, Sum, leave_out_witnesses
 from .function_rewards import FunctionReward
 from .options import format_annotation, has_type
@@ -24,6 +24,7 @@ PASSED = ("prompts", "completions", "completion_ids", *HOOKS)  # names that TRL 
 PROMPT_COLUMNS = ("prompt", "question", "problem", "instruction", "messages", "conversations")  # the usual names
 ROLES = ("system", "developer", "user", "assistant", "tool")  # those that chat templates know
 LARGEST_CELL = 1_000_000  # largest number of characters of a prompt or a solution, which is about that of a long book
+FEW_PROMPTS = 10  # number of prompts below which `train` holds out none, as a tenth of them is less than one
 CHECKED_PROMPTS = 100  # largest number of prompts that are looked at
 SHOWN_SHARE = 0.9  # share of prompts that contain their solution from which on it is a warning
 SHOWN_END_SHARE = 0.1  # the same for prompts that end with it, as a few do by chance, such as "What is 0 + 7"
@@ -88,6 +89,18 @@ def find_missing_columns(columns: Sequence[str], functions: Iterable[FunctionRew
         needed = function.own_columns.union({*function.readers} - {*function.column_of.values()})
         for column in sorted(needed.difference(columns)):
             yield function.describe_missing(column, columns)
+
+
+def find_parameter_faults(dataset: Any, functions: Iterable[Callable]) -> Iterator[ValueError]:
+    """Yield a fault for each parameter of plain functions for which TRL has neither a column nor a value of its own."""
+    columns = getattr(dataset, "column_names", None) or ()
+    passed = {*columns, *PASSED, "environments"} - {"prompt", "completion"}
+    for function in functions if columns else ():
+        for name in list_needed(function):
+            if name not in passed:
+                yield MissingColumn(
+                    name_callable(function), name, columns, remedy=suggest_parameter(name, [*columns, *PASSED])
+                )
 
 
 def find_large_cells(dataset: Any, *columns: str) -> Iterator[ValueError]:
@@ -214,6 +227,7 @@ def find_doubts(
     if "prompt" in dataset.column_names:
         yield from find_late_system_messages(dataset)
         yield from find_repeated_rows(dataset, solution)
+        yield from find_few_prompts(dataset, args)
     yield from find_misspelt_columns(dataset, rewards)
     yield from find_ungated_lengths(leave_out_witnesses(rewards))
     yield from find_other_weights(rewards, args)
@@ -299,6 +313,15 @@ def find_decimal_commas(values: Sequence[Any], column: str, threshold: float) ->
         yield (
             f"{len(commas):,} of {len(values):,} values of '{column}' look like numbers with a decimal comma, such as "
             f"{commas[0]!r}, but a comma separates thousands or the items of a list. If they are numbers, write a point."
+        )
+
+
+def find_few_prompts(dataset: Any, args: Any) -> Iterator[str]:
+    """Yield a doubt about a dataset to train on, which comes with args, that a model can learn by heart."""
+    if args is not None and len(dataset) < FEW_PROMPTS:
+        yield (
+            f"A model can learn the answers of a few prompts by heart, and the dataset has {len(dataset)}, too few to hold one "
+            f"out. Add prompts: a model needs some hundred of them to learn a skill."
         )
 
 

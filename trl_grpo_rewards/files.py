@@ -1,4 +1,4 @@
-"""Files of runs: those that are written whole, checkpoints that a run is resumed from, and versions. Loads no torch."""
+"""Files of runs: those that are written whole, checkpoints that a run is resumed from, and versions. Loads no torch or TRL."""
 
 import contextlib
 import json
@@ -15,6 +15,11 @@ from typing import Any, BinaryIO, TextIO
 CHECKPOINT_FILES = {"optimizer.pt": ("optimizer*", "rank*-optimizer.pt"), "scheduler.pt": ("scheduler.pt",)}
 DEEPSPEED = "global_step*"  # the folder in which DeepSpeed saves the same
 
+# Minor versions of TRL: the oldest one that is supported, and the newest one that this package was tested with
+OLDEST_SUPPORTED = (1, 14)
+NEWEST_TESTED = (1, 16)
+INSTALL_TRL = "pip install 'trl>={}.{},<{}.{}'".format(*OLDEST_SUPPORTED, NEWEST_TESTED[0], NEWEST_TESTED[1] + 1)
+
 
 def find_version(package: str) -> str:
     """Return the version of a package, or "unknown" if it is not installed, as a clone on PYTHONPATH."""
@@ -22,6 +27,22 @@ def find_version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "unknown"
+
+
+def read_trl_version() -> tuple[int, ...]:
+    """Return the numbers of TRL's version. There are none for a clone on PYTHONPATH."""
+    return tuple(map(int, re.findall(r"\d+", find_version("trl"))[:3]))
+
+
+def check_trl_version() -> None:
+    """Raise an error if TRL is too old. Call this before TRL is imported: what an old one lacks is no help."""
+    installed = read_trl_version()
+    if installed and installed < OLDEST_SUPPORTED:
+        oldest, newest = (".".join(map(str, version)) for version in (OLDEST_SUPPORTED, NEWEST_TESTED))
+        raise ImportError(
+            f"trl_grpo_rewards {find_version('trl_grpo_rewards')} works with trl {oldest} to {newest}, but trl "
+            f"{find_version('trl')} is installed. Run {INSTALL_TRL}."
+        )
 
 
 @contextlib.contextmanager
@@ -59,7 +80,7 @@ def describe_fault(checkpoint: Path, has_deepspeed: bool = True) -> str | None:
         reason = "which is written last"
     if not missing:
         return None
-    return f"{str(checkpoint)!r} is not a complete checkpoint: it has no {' and no '.join(missing)}, {reason}."
+    return f"'{checkpoint}' is not a complete checkpoint: it has no {' and no '.join(missing)}, {reason}."
 
 
 def has_any(folder: Path, patterns: Iterable[str]) -> bool:

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from typing import Any, Literal
 
 from .batch import FUNCTION_KINDS, TRAINER_DATA, Batch, FunctionKind, cut_column, scatter
-from .errors import SOLUTION_COLUMNS, MissingColumn, name_callable, named_in_errors
+from .errors import SOLUTION_COLUMNS, MissingColumn, name_callable, named_in_errors, suggest_parameter
 from .expressions import Reward, Sum, add, leave_out_witnesses, score_known_groups
 from .loops import call_in_caller
 from .options import (
@@ -333,6 +333,8 @@ class FunctionReward(Reward):
         if self.factory.is_foreign and not (taken or self.factory.takes_kwargs or self.children):
             name = "completion" if self.factory.kind == "completion" else "completions"
             remedy = f"What the model wrote is the parameter '{name}'."
+        elif not self.factory.has_options:
+            remedy = suggest_parameter(column, available)
         return MissingColumn(self.name, column, available, self._write_call_with(column), remedy)
 
     def _write_call_with(self, column: str) -> str | None:

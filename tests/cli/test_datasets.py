@@ -2,6 +2,9 @@
 
 import json
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -123,6 +126,21 @@ def test_an_answer_at_the_end_of_messages_is_found_in_the_column_of_the_file(tmp
     (tmp_path / "a.jsonl").write_text(json.dumps({"messages": rows}))
     with pytest.raises(ValueError, match=r"column 'messages' end with.* \{'messages': row\['messages'\]\[:-1\]\}"):
         load_problems(str(tmp_path / "a.jsonl"), prompt_column="messages")
+
+
+@pytest.mark.parametrize("columns, solution", [({}, "4"), ({"solution": "four"}, "four")], ids=["none", "its own"])
+def test_the_command_that_leaves_out_the_last_message_writes_a_file_to_train_on(
+    tmp_path, monkeypatch, columns, solution
+):
+    monkeypatch.chdir(tmp_path)
+    rows = [{"role": "user", "content": "2 + 2?"}, {"role": "assistant", "content": "4"}]
+    Path("chat.jsonl").write_text(json.dumps({"messages": rows, **columns}) + "\n")
+    with pytest.raises(ValueError) as caught:
+        load_problems("chat.jsonl", prompt_column="messages")
+    said = re.search(r'In a shell, run python (-c ".*"), and train with --dataset_name (\S+)[.]$', str(caught.value))
+    subprocess.run([sys.executable, *shlex.split(said[1])], check=True, capture_output=True)
+    train, _ = load_problems(said[2], prompt_column="messages")
+    assert train[0] == {"prompt": rows[:1], "solution": solution}
 
 
 def test_a_bad_row_has_the_number_that_it_has_in_the_file(tmp_path):

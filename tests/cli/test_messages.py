@@ -48,6 +48,26 @@ def test_the_remedy_for_a_column_is_an_option_unless_the_reward_names_it(command
         assert not Path("out").exists()
 
 
+UNKNOWN = "NAME. No column is known to have answers. To compare completions without answers: ranking(model='MODEL', rubric='Which is best?') fits."
+
+
+@pytest.mark.parametrize(
+    "row, name",
+    [
+        ({"fields": '{"order": 3}'}, "fields. Each row has objects in JSON as the answer: json_fields() then fits."),
+        ({"id": 7, "fields": {"order": 3}}, "fields. Each row has objects in JSON as the answer: json_fields() then fits."),
+        ({"result": "4"}, "result. Each row has a number or formula as the answer: boxed() then fits."),
+        ({"id": 7, "result": "4"}, UNKNOWN),
+        ({}, "NAME. Each row has a prompt without an answer: ranking(model='MODEL', rubric='Which is best?') fits."),
+    ],
+)  # fmt: skip
+def test_an_answer_in_a_column_with_an_unusual_name_is_found_by_its_values(command, tmp_path, row, name):
+    rows = "".join(json.dumps({"mail": f"Order {n} is late.", **row}) + "\n" for n in range(16))
+    (tmp_path / "mails.jsonl").write_text(rows)
+    said = last_line(command("check", "--dataset_name", "mails.jsonl", "--prompt_column", "mail"))
+    assert said.endswith(f". Name the column: --solution_column {name}")
+
+
 ENDS = "from trl_grpo_rewards import reward\n@reward\ndef same_end(completion, gold):\n    return completion.endswith(gold)\n"
 PLAIN = "An expression contains the plain function 'plainly' instead of a reward. Put @reward above it, and call it: plainly()."
 LACKING = "Reward 'code' needs the column 'tests'; found 'solution'. Add it to the dataset, or name another one: code(tests=...)."

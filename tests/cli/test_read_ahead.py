@@ -28,6 +28,16 @@ MISTAKES = [
         ("--config gsm8", "Did you mean --config gsm8k? --config must be a YAML file or the name of a recipe; got 'gsm8'"),
         ("--config wrong.yaml", "'--max_step=2' in the recipe is not an option. Did you mean --max_steps?"),
         ("--config typed.yaml", "--learning_rate: it must be a number of at least 0; got 'fast'. trl-grpo-rewards train --help lists the options."),
+        ("--config tab.yaml", "The recipe 'tab.yaml' is not valid YAML: line 1 has a tab: 'max_steps:\\t2'. Use spaces."),
+        ("--config colon.yaml", "The recipe 'colon.yaml' is not valid YAML: line 1 has a colon in a value: 'system_prompt: Answer: a box'. Put the value in quotes."),
+        ("--config indented.yaml", "The recipe 'indented.yaml' is not valid YAML: line 2 is indented: 'seed: 1'. Begin each option at the start of its line."),
+        ("--config mine.yaml", "The recipe 'mine.yaml' imports mine, which acts only if the command line allows it. If you know the recipe, add --import mine. The dataset 'rows.csv' needs --model_name_or_path, because"),
+        ("--dataset_name rows.csv", "The dataset 'rows.csv' needs --model_name_or_path, because the bundled models know only their own"),
+        (r"--dataset_name 'C:\data\rows.csv'", r"The file 'C:\data\rows.csv' does not exist in "),
+        (r"--config 'C:\a.yaml'", r"--config must be a YAML file or the name of a recipe; got 'C:\a.yaml'. The recipes are"),
+        ("--output_dir rows.csv", "The output directory 'rows.csv' cannot be used, because nothing can be written to 'rows.csv': Not a directory. Choose another --output_dir."),
+        ("--output_dir rows.csv/run", "The output directory 'rows.csv/run' cannot be used, because nothing can be written to '/"),
+        ("--output_dir /proc/runs", "The output directory '/proc/runs' cannot be used, because nothing can be written to '/proc': No such file or directory. Choose another"),
         ("--config torn.yaml", "The recipe 'torn.yaml' is not valid YAML: while parsing a flow sequence in"),
         ("--config", "--config: expected one argument. trl-grpo-rewards train --help lists the options."),
         ("--config gsm8k --rewards boxd()", "There is no reward 'boxd'. Did you mean 'boxed'?"),
@@ -93,7 +103,14 @@ def run_all(lines, folder):
 def test_what_cannot_work_is_one_sentence_in_a_second_before_torch_is_imported(tmp_path):
     (tmp_path / "used").mkdir()
     (tmp_path / "used" / "run.json").write_text("{}")
+    (tmp_path / "rows.csv").write_text("prompt,solution\n")
     texts = {"wrong": "max_step: 2", "typed": "learning_rate: fast", "torn": "rewards: [boxed()"}
+    texts |= {
+        "tab": "max_steps:\t2",
+        "colon": "system_prompt: Answer: a box",
+        "indented": "rewards: boxed()\n seed: 1",
+    }
+    texts["mine"] = "dataset_name: rows.csv\nimport_modules: [mine]"
     for name, text in texts.items():
         (tmp_path / f"{name}.yaml").write_text(f"{text}\n")
     found, output = run_all([line for line, _ in MISTAKES], tmp_path)
@@ -156,7 +173,7 @@ def test_a_table_of_another_installation_is_written_anew(cache, command, monkeyp
     before = {file: file.stat().st_ino for file in cache.rglob("*.*")}
     assert "Did you mean --learning_rate?" in command("train", "--learning_rat3", "1").stderr
     (new,) = [file for file in cache.rglob("*.*") if file.stat().st_ino != before.get(file)]
-    assert "--learning_rate" in new.read_text() and new == command_line.find_table()
+    assert "--learning_rate" in new.read_text() and [*cache.rglob("*.*")] == [new] == [command_line.find_table()]
 
 
 def test_without_a_folder_for_the_table_the_command_works(command, monkeypatch):

@@ -291,3 +291,13 @@ def test_a_full_disk_is_called_one(tmp_path):
         pytest.skip(f"this machine mounts no small disk: {run.stderr.strip()[-100:]}")
     said = f"^error: The disk of '{small / 'run'}' is full \\(\\d+ bytes are left\\), so a file of the run was not written: "
     assert run.returncode == 1 and re.search(said, run.stderr, re.MULTILINE), run.stderr
+
+
+def test_a_tracker_that_cannot_be_set_up_is_one_sentence(tmp_path, command, monkeypatch):
+    (tmp_path / "taken").write_text("")
+    monkeypatch.setenv("TENSORBOARD_LOGGING_DIR", str(tmp_path / "taken"))
+    run = command("train", *SHORT, "--no_check", "--report_to", "tensorboard")
+    assert run.returncode == 2 and "Traceback" not in run.stderr
+    said = "error: A tracker of --report_to tensorboard raised FileExistsError: .*taken.*[.] Set the tracker up, for example by its "
+    assert re.fullmatch(f"{said}login, or train without it: --report_to none[.]", run.stderr.splitlines()[-1])
+    assert not any((tmp_path / "runs/addition").iterdir())  # the same command works once the tracker does

@@ -3,7 +3,10 @@
 import ast
 import functools
 import inspect
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,13 +16,13 @@ from trl.trainer import utils
 
 import trl_grpo_rewards
 from helpers.paths import ROOT
-from trl_grpo_rewards import FilteredGRPOTrainer, boxed
+from trl_grpo_rewards import FilteredGRPOTrainer, boxed, files
+from trl_grpo_rewards.files import INSTALL_TRL, NEWEST_TESTED, OLDEST_SUPPORTED
 from trl_grpo_rewards.training import trl_members
 from trl_grpo_rewards.training.trl_members import (
     ATTRIBUTES,
     CALLED,
     METHODS,
-    NEWEST_TESTED,
     PARTS,
     UTILITIES,
     check_trl,
@@ -145,7 +148,8 @@ def warned(monkeypatch, caplog):
     def warn(installed):
         caplog.clear()
         warn_of_newer_trl.cache_clear()
-        monkeypatch.setattr(trl_members, "find_version", lambda name: installed if name == "trl" else "0.3.0")
+        for module in (files, trl_members):
+            monkeypatch.setattr(module, "find_version", lambda name: installed if name == "trl" else "0.3.0")
         for _ in range(2):
             warn_of_newer_trl()
         return [record.message for record in caplog.records]
@@ -163,6 +167,40 @@ def test_a_newer_minor_version_of_trl_is_warned_about_once(warned):
             f"trl {newer} is installed, but trl_grpo_rewards 0.3.0 was tested with trl {major}.{minor} and older. "
             f"Compare a short run with GRPOTrainer, or pip install 'trl<{major}.{minor + 1}'."
         ]
+
+
+BETWEEN = "{}.{} to {}.{}".format(*OLDEST_SUPPORTED, *NEWEST_TESTED)
+IMPORT = """
+import sys
+try:
+    from trl_grpo_rewards{} import FilteredGRPOTrainer
+except ImportError as error:
+    print(error, {{"trl", "torch"}} & {{*sys.modules}} or "")
+"""
+
+
+@pytest.mark.parametrize("installed", ["0.24.0", "1.10.0", "1.13.2"])
+@pytest.mark.parametrize(
+    "command",
+    [["-c", IMPORT.format("")], ["-c", IMPORT.format(".training")], ["-m", "trl_grpo_rewards.cli", "train"]],
+    ids=["package", "folder", "command"],
+)
+def test_trl_is_not_imported_if_it_is_too_old(tmp_path, installed, command):
+    metadata = tmp_path / f"trl-{installed}.dist-info" / "METADATA"
+    metadata.parent.mkdir()
+    metadata.write_text(f"Metadata-Version: 2.1\nName: trl\nVersion: {installed}\n")
+    paths = os.pathsep.join([str(tmp_path), str(ROOT)])
+    done = subprocess.run(
+        [sys.executable, *command], env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True
+    )
+    said = done.stdout + done.stderr
+    assert f"works with trl {BETWEEN}, but trl {installed} is installed. Run {INSTALL_TRL}." in said
+    assert said.count("\n") == 1 and said.rstrip().endswith("'.")
+
+
+def test_the_oldest_supported_version_is_that_of_the_dependencies():
+    oldest = re.search(r'"trl>=(\d+)\.(\d+)\.0"', (ROOT / "pyproject.toml").read_text())
+    assert tuple(map(int, oldest.groups())) == OLDEST_SUPPORTED
 
 
 def test_the_readme_names_the_newest_tested_version():

@@ -5,10 +5,12 @@ import re
 from contextlib import nullcontext
 
 import pytest
+import torch
 from datasets import Dataset, IterableDataset
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, exact, judge, tags
+from trl_grpo_rewards.checks import check
 from trl_grpo_rewards.training.validation import (
     check_arguments,
     check_named_options,
@@ -55,6 +57,15 @@ def test_nothing_is_said_of_what_can_be_read_or_is_not_read(caplog):
     ):  # fmt: skip
         warn_of_unreadable_values(rewards, dataset)
     assert not caplog.records
+
+
+@pytest.mark.parametrize("options, is_warned", [({"fp16": True}, True), ({"bf16": True}, False), ({}, False)])
+def test_fp16_on_a_cpu_is_said_to_change_nothing(config, problems, caplog, options, is_warned):
+    trainer = FilteredGRPOTrainer(demo.MODEL, boxed(), config(**options), problems)
+    said = [one.message for one in caplog.records if one.message.startswith("fp16=True changes nothing on a CPU")]
+    assert len(said) == is_warned
+    with trainer.accelerator.autocast():  # the sentence is true: fp16 computes as no option does
+        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == (torch.bfloat16 if "bf16" in options else torch.float32)
 
 
 # --- rewards ----------------------------------------------------------------------------------------------------------
@@ -206,3 +217,43 @@ def test_a_plain_function_without_the_names_of_trl_is_found_before_the_model_loa
         FilteredGRPOTrainer("no/model", [boxed(), Adapter], config(), problems)
     with pytest.raises(TypeError, match="reward_funcs contains the plain function 'forgot' .* Put @reward above it"):
         FilteredGRPOTrainer("no/model", [boxed(), forgot], config(), problems)
+
+
+def misspelt(completions, solutoin, **kwargs):
+    return [0.0] * len(completions)
+
+
+def of_one_prompt(completions, prompt, **kwargs):
+    return [0.0] * len(completions)
+
+
+def of_all(completions, completion_ids, solution, trainer_state, log_metric, level=None, **kwargs):
+    return [0.0] * len(completions)
+
+
+def test_a_column_that_a_plain_function_misspells_is_found_before_the_model_loads(config):
+    said = "Reward 'misspelt' needs the column 'solutoin'; found 'prompt', 'solution'. Did you mean 'solution'? Rename the parameter."
+    for held_out in (None, {"first": DATA}):
+        with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
+            FilteredGRPOTrainer("no/model", [boxed(), misspelt], config(), DATA, held_out)
+    (first, *_) = check(misspelt, DATA)
+    assert first.faults == [said]
+    with pytest.raises(
+        ValueError, match="needs the column 'prompt'; .*Did you mean 'prompts'[?] Rename the parameter[.]$"
+    ):
+        FilteredGRPOTrainer("no/model", of_one_prompt, config(), DATA)
+    adapted = functools.wraps(misspelt)(lambda completions, **columns: misspelt(completions, "4"))
+    for function in (of_all, functools.partial(misspelt, solutoin="4"), adapted, plain):
+        check_arguments(config(), [function], train_dataset=DATA)
+
+
+class Scorer(FilteredGRPOTrainer):
+    """Passes another argument to its functions than TRL."""
+
+    def _calculate_rewards(self, inputs, prompts, completions, completion_ids_list):
+        scores = misspelt(completions, solutoin=[row["solution"] for row in inputs])
+        return torch.tensor(scores).unsqueeze(1)
+
+
+def test_a_trainer_that_calls_its_functions_itself_may_pass_more(config):
+    Scorer(demo.MODEL, misspelt, config(max_steps=1), demo.arithmetic(size=16)).train()

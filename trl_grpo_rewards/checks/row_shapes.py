@@ -121,8 +121,27 @@ def find_roles(rewards: Reward, names: Collection[str]) -> dict[str, str]:
 def suggest_for(dataset: Any, rewards: Reward | None = None) -> tuple[str, str]:
     """Return a sentence with the shape of a dataset's rows and the reward for them, and the column that decides."""
     roles = find_roles(rewards, dataset.column_names) if rewards else {}
+    shape, column, expression = find_shape(dataset, roles)
+    if not column and [*dataset.column_names] != ["prompt"]:
+        return (
+            f"No column is known to have answers. To compare completions without answers: {expression} fits.",
+            column,
+        )
+    return f"Each row has {shape.name}: {expression} fits.", column
+
+
+def find_unusual_column(dataset: Any) -> tuple[Shape, str]:
+    """Return the column that may have the answers under an unusual name, or "", and its shape. Several must be objects."""
+    others = [name for name in dataset.column_names if name != "prompt"]
+    shape, column, _ = find_shape(dataset, dict.fromkeys(others, "solution"))
+    if len(others) > 1 and shape.content != "objects":
+        column = ""
+    return shape, column
+
+
+def find_shape(dataset: Any, roles: Mapping[str, str]) -> tuple[Shape, str, str]:
+    """Return what [`suggest_reward`] returns for the first rows of a dataset."""
     read_columns = {"kwargs", *COMPANION_COLUMNS, *roles, *(column for shape in SHAPES for column in shape.columns)}
     read = [column for column in dataset.column_names if column in read_columns]
     rows = islice(dataset.select_columns(read), READ_ROWS) if read else [{}]
-    shape, column, expression = suggest_reward([dict(row) for row in rows], roles)
-    return f"Each row has {shape.name}: {expression} fits.", column
+    return suggest_reward([dict(row) for row in rows], roles)

@@ -10,13 +10,13 @@ from ..checks.all_checks import describe_untried
 from . import console
 from .job import (
     BECOME_MESSAGES,
-    choose_model,
     describe_sizes,
     fit_prompts,
     load_tokenizer,
     prepare_job,
     read_job,
 )
+from .job_files import choose_model
 
 
 def main(arguments: Sequence[str]) -> None:

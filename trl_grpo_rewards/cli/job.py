@@ -21,8 +21,7 @@ from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from trl import GRPOConfig, ModelConfig, TrlParser
 
-from .. import demo
-from ..checks.row_shapes import suggest_for
+from ..checks.row_shapes import find_unusual_column, name_column, suggest_for
 from ..dataset_rows import quiet_datasets
 from ..errors import SOLUTION_COLUMNS, MissingColumn
 from ..expressions import Reward
@@ -192,13 +191,6 @@ def fill_evaluation(training: FilteredGRPOConfig) -> int:
     return max(1, most // size) * size
 
 
-BUNDLED_MODELS = {None: demo.MODEL, "demo.arithmetic": demo.MODEL, "demo.programs": demo.CODER}  # by dataset
-
-
-def choose_model(model: str | None, dataset: str | None) -> str | None:
-    return model or BUNDLED_MODELS.get(dataset)
-
-
 def prepare_job(job: JobArguments, training: FilteredGRPOConfig) -> tuple[Reward, Dataset, Dataset | None]:
     """Return the rewards and the datasets for training and evaluation. Errors are raised before anything large loads."""
     make_plan(training)
@@ -227,8 +219,16 @@ def name_option(fault: MissingColumn, job: JobArguments, dataset: Dataset) -> st
         return f"{fault} {suggestion}" if column else str(fault)
     if column and column not in fault.similar:
         return f"{fault.problem} {suggestion}"
-    name = f"{quote(fault.similar[0])}." if fault.similar else f"NAME. {suggestion}"
+    name = f"{quote(fault.similar[0])}." if fault.similar else name_unusual_column(dataset) or f"NAME. {suggestion}"
     return f"{fault.problem} Name the column: --solution_column {name}"
+
+
+def name_unusual_column(dataset: Dataset) -> str | None:
+    """Return the column with an unusual name that may have the solutions, and the reward that then fits."""
+    shape, column = find_unusual_column(dataset)
+    if not column:
+        return None
+    return f"{quote(column)}. Each row has {shape.name}: {name_column(shape.reward, 'solution')} then fits."
 
 
 def describe_sizes(train_dataset: Dataset, eval_dataset: Dataset | None) -> str:
@@ -390,7 +390,22 @@ def check_split(data: DatasetDict, split: str, job: JobArguments) -> None:
     """Raise the first fault of a split. Its rows still have the numbers that they have in the file."""
     large = find_large_cells(data[split], job.prompt_column, job.solution_column)
     for fault in chain(large, find_prompt_faults(data[split], job.prompt_column)):
-        raise fault if len(data) == 1 else ValueError(f"The split {split!r} cannot be used. {fault}")
+        place = f"The split {split!r} cannot be used. " if len(data) > 1 else ""
+        raise ValueError(f"{place}{fault}{write_prompt_script(str(fault), data[split].column_names, split, job)}")
+
+
+def write_prompt_script(fault: str, columns: list[str], split: str, job: JobArguments) -> str:
+    """Return the shell command that leaves out the last messages, with which the answer would be lost, if a fault asks for it."""
+    prompt = f"row[{job.prompt_column!r}]"
+    name, files = name_format(job.dataset_name, job.data_files)
+    if f"{prompt}[:-1]" not in fault or not files:
+        return ""
+    fields = f"{job.prompt_column!r}: {prompt}[:-1]"
+    if job.solution_column not in columns:
+        fields += f", {job.solution_column!r}: {prompt}[-1]['content']"
+    rows = f"load_dataset({name!r}, data_files={[*files]}, split={split!r})"
+    program = f"from datasets import load_dataset; {rows}.map(lambda row: {{{fields}}}).to_json('prompts.jsonl')"
+    return f' In a shell, run python -c "{program}", and train with --dataset_name prompts.jsonl.'
 
 
 def describe_layout(data: Dataset) -> str | None:

@@ -5,19 +5,21 @@ import csv
 import json
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 from shlex import quote
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from ..demo import arithmetic, mails, programs, requests
+from ..demo import CODER, MODEL, arithmetic, mails, programs, requests
 from ..files import choose_last_checkpoint, describe_fault, list_checkpoints
 
 
 if TYPE_CHECKING:
     from datasets import Dataset
+    from yaml import MarkedYAMLError
 
 RECIPE_FOLDER = Path(__file__).with_name("recipes")
 # Files of the bundled recipes by name. `addition` is the default job: the bundled model on the bundled task. `code`
@@ -31,6 +33,7 @@ BUNDLED: "dict[str, Callable[..., Dataset]]" = {  # functions that return the bu
     "demo.requests": requests,
     "demo.mails": mails,
 }
+BUNDLED_MODELS = {None: MODEL, "demo.arithmetic": MODEL, "demo.programs": CODER}  # by dataset
 
 # The format of the files with each ending.
 FORMATS = {"csv": "csv", "tsv": "csv", "json": "json", "jsonl": "json", "parquet": "parquet", "arrow": "arrow"}
@@ -47,13 +50,19 @@ def find_recipe(name: str) -> Path:
     close = get_close_matches(name, RECIPES, n=1)
     raise ValueError(
         f"{f'Did you mean --config {close[0]}? ' if close else ''}--config must be a YAML file or the name of a recipe; "
-        f"got {name!r}. The recipes are {', '.join(sorted(RECIPES))}. Choose one of them, or give the path of a file that "
+        f"got '{name}'. The recipes are {', '.join(sorted(RECIPES))}. Choose one of them, or give the path of a file that "
         f"exists."
     )
 
 
-def check_trust(name: str, recipe: Mapping[str, Any], line: Mapping[str, Any]) -> None:
-    """Raise `ValueError` if a recipe does more than set options, unless the rest of the command line allows it."""
+def refuse(faults: Sequence[ValueError]) -> None:
+    """Raise one error with all faults, if there are any."""
+    if faults:
+        raise ValueError(" ".join(map(str, faults)))
+
+
+def find_lacking_trust(name: str | None, recipe: Mapping[str, Any], line: Mapping[str, Any]) -> Iterator[ValueError]:
+    """Yield the fault of a recipe that does more than set options, unless the rest of the command line allows it."""
     if "trust" in line:
         return
     modules = [] if "import_modules" in line else list_modules(recipe)
@@ -62,7 +71,20 @@ def check_trust(name: str, recipe: Mapping[str, Any], line: Mapping[str, Any]) -
     if variables := recipe.get("env"):
         others.append(f"sets the environment variables {', '.join(map(str, variables))}")
     if imports or others:
-        raise ask_for_trust(name, imports + others, "--trust" if others else f"--import {' '.join(modules)}")
+        yield ask_for_trust(name, imports + others, "--trust" if others else f"--import {' '.join(modules)}")
+
+
+def choose_model(model: str | None, dataset: str | None) -> str | None:
+    return model or BUNDLED_MODELS.get(dataset)
+
+
+def find_lacking_model(model: str | None, dataset: str | None, files: Sequence[str] | None) -> Iterator[ValueError]:
+    """Yield the fault of a job that names no model for a dataset without a bundled one."""
+    if choose_model(model, dataset) is None:
+        yield ValueError(
+            f"The dataset '{', '.join(files or [str(dataset)])}' needs --model_name_or_path, because the bundled models know "
+            f"only their own tasks. To try a bundled model, set it to {MODEL}."
+        )
 
 
 def list_modules(recipe: Mapping[str, Any]) -> list[str]:
@@ -82,25 +104,47 @@ def write_out(value: Any) -> str:
     return str(value)
 
 
-def ask_for_trust(name: str, actions: Sequence[str], remedy: str = "--trust") -> ValueError:
+def ask_for_trust(name: str | None, actions: Sequence[str], remedy: str = "--trust") -> ValueError:
     return ValueError(
-        f"The recipe {name!r} {' and '.join(actions)}, which acts only if the command line allows it. If you know the "
+        f"The recipe '{name}' {' and '.join(actions)}, which acts only if the command line allows it. If you know the "
         f"recipe, add {remedy}."
     )
 
 
-def read_recipe(name: str) -> dict[str, Any]:
+def read_recipe(name: str | None) -> dict[str, Any]:
+    if name is None:
+        return {}
     import yaml
 
     file = find_recipe(name)
     try:
-        options = yaml.safe_load(file.read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
+        options = yaml.safe_load(text)
         if not isinstance(options, dict):
             raise yaml.YAMLError("it has no options such as max_steps: 100")
+    except yaml.MarkedYAMLError as error:
+        raise ValueError(f"The recipe '{name}' is not valid YAML: {describe_yaml_fault(error, text)}") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         problem = " ".join(str(error).split())
-        raise ValueError(f"The recipe {name!r} is not valid YAML: {problem}. Correct it.") from None
+        raise ValueError(f"The recipe '{name}' is not valid YAML: {problem}. Correct it.") from None
     return {str(option): value for option, value in options.items()}
+
+
+def describe_yaml_fault(error: "MarkedYAMLError", text: str) -> str:
+    """Return what is wrong in a line of a recipe, and what to do. YAML's own words for the most usual faults are no help."""
+    problem = str(error.problem)
+    if error.problem_mark is None:
+        return f"{problem}. Correct it."
+    number = error.problem_mark.line
+    line = text.splitlines()[number : number + 1]
+    shown = "".join(line).strip()
+    if "'\\t'" in problem:
+        return f"line {number + 1} has a tab: {shown!r}. Use spaces."
+    if problem.startswith("mapping values"):
+        if ": " in "".join(line)[: error.problem_mark.column]:
+            return f"line {number + 1} has a colon in a value: {shown!r}. Put the value in quotes."
+        return f"line {number + 1} is indented: {shown!r}. Begin each option at the start of its line."
+    return f"{' '.join(str(error).split())}. Correct it."
 
 
 def find_ending(name: str) -> str:
@@ -146,7 +190,7 @@ def find_file_format(file: str) -> str:
     if ending not in FORMATS:
         endings = ", ".join(f".{ending}" for ending in FORMATS)
         raise ValueError(
-            f"The format of a file must be known by its ending, but {file!r} has none of {endings}. Save it in one of "
+            f"The format of a file must be known by its ending, but '{file}' has none of {endings}. Save it in one of "
             f"these formats, or correct its ending."
         )
     return FORMATS[ending]
@@ -168,10 +212,10 @@ def check_data_folder(name: str) -> None:
     files = [file for file in files if not file.name.startswith((".", "dataset_", "state."))]  # not data
     kinds = {FORMATS[find_ending(file.name)]: file for file in reversed(files)}
     if len(kinds) > 1 and not (Path(name) / "README.md").exists():  # which may say what to read
-        examples = [repr(str(file.relative_to(name))) for file in sorted(kinds.values())]
+        examples = [f"'{file.relative_to(name)}'" for file in sorted(kinds.values())]
         shown = " and ".join(examples)
         raise ValueError(
-            f"A folder must have data files of one kind, but {name!r} has {shown}, and only one kind would be read. Save "
+            f"A folder must have data files of one kind, but '{name}' has {shown}, and only one kind would be read. Save "
             f"them in one format, or name those to read, such as --data_files {quote(str(files[0]))}."
         )
 
@@ -267,15 +311,28 @@ def choose_checkpoint(output_dir: str | Path, resume: str | None) -> str | None:
     return choose_last_checkpoint(output_dir) or ("true" if mode == "true" else None)
 
 
+def check_folder(folder: Path) -> None:
+    """Raise an error if nothing can be written to the folder of a run, or to the nearest one in which it would be made."""
+    nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    try:
+        TemporaryDirectory(dir=nearest).cleanup()
+    except OSError as error:
+        raise ValueError(
+            f"The output directory '{folder}' cannot be used, because nothing can be written to '{nearest}': "
+            f"{error.strerror}. Choose another --output_dir."
+        ) from None
+
+
 def check_output(output_dir: str | Path, resume: str | None) -> None:
     """Check that a run would overwrite no earlier one, and that the checkpoint to continue from is complete."""
     folder = Path(output_dir)
     if resume is None and folder.is_dir() and any(folder.iterdir()):
         raise ValueError(
-            f"The output directory {str(folder)!r} contains an earlier run, which a new run would overwrite. To "
+            f"The output directory '{folder}' contains an earlier run, which a new run would overwrite. To "
             f"continue it, pass --resume_from_checkpoint auto, which starts anew if there is no checkpoint. Otherwise choose another "
             f"--output_dir, or remove the directory."
         )
+    check_folder(folder)
     checkpoint = choose_checkpoint(output_dir, resume)
     if checkpoint is not None and (fault := describe_fault(Path(checkpoint))):
         whole = ", ".join(map(str, list_checkpoints(folder)))
@@ -283,4 +340,4 @@ def check_output(output_dir: str | Path, resume: str | None) -> None:
         if whole or not Path(checkpoint).is_dir():
             way = "continues from the last one" if whole else "starts anew"
             remedy = f"Pass --resume_from_checkpoint auto, which {way}."
-        raise ValueError(f"{fault} The complete checkpoints of {str(folder)!r}: {whole or 'none'}. {remedy}")
+        raise ValueError(f"{fault} The complete checkpoints of '{folder}': {whole or 'none'}. {remedy}")

@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ..files import find_version, replace_file
+from ..files import check_trl_version, find_version, replace_file
 from ..prompt_templates import check_prompt_template
 from . import job_files
 from .console import (
@@ -120,20 +120,22 @@ def load_options(command: str) -> list[dict[str, Any]]:
             file.parent.mkdir(parents=True, exist_ok=True)
             with replace_file(file) as new:
                 json.dump(table, new)
+            for old in {*file.parent.glob(f"{file.stem.rpartition('-')[0]}-*.json")} - {file}:
+                old.unlink()
     return table[command]
 
 
 def find_table() -> Path:
-    """Return the file of the table for this environment and the versions in it."""
+    """Return the file of the table for this environment, which its name begins with, and the versions in it."""
     names = ("trl", "transformers", __package__.split(".")[0])
     places = [str(spec and spec.origin) for spec in map(find_spec, names)]
     sources = [Path(__file__).parents[1] / name for name in ("cli/job.py", "training/config.py")]
     times = [source.stat().st_mtime_ns for source in sources]  # a clone keeps its version
-    key = str([*places, *map(find_version, names), *times]).encode()
+    keys = [sha256(str(key).encode()).hexdigest()[:16] for key in (places, [*map(find_version, names), *times])]
     cache = os.environ.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(cache):  # the specification ignores other paths
         cache = os.path.expanduser("~/.cache")
-    return Path(cache, names[-1], f"options-{sha256(key).hexdigest()[:16]}.json")
+    return Path(cache, names[-1], f"options-{keys[0]}-{keys[1]}.json")
 
 
 def read_option(option: dict[str, Any], text: str) -> Any:
@@ -216,10 +218,13 @@ def read_line(command: str, arguments: Sequence[str]) -> tuple[dict[str, Any], l
         del line["trust"]  # as by default
     is_other_job = {"dataset_name", "data_files", "model_name_or_path"} & {*line}
     name = line.pop("config", None if is_other_job else job_files.DEFAULT_RECIPE)
-    from_recipe = read_recipe_options(parser, name, options, line)
+    recipe = job_files.read_recipe(name)
+    from_recipe = read_recipe_options(parser, recipe, options)
     defaults = {option["name"]: option["default"] for option in options if "default" in option}
     settings = {**defaults, **from_recipe, **line}
     dataset, files = job_files.name_format(settings["dataset_name"], settings["data_files"])
+    model = [*job_files.find_lacking_model(settings["model_name_or_path"], dataset, files)]
+    job_files.refuse([*job_files.find_lacking_trust(name, recipe, line), *model * (command == "train")])
     lists = {
         option: value for option, value in from_recipe.items() if isinstance(value, list)
     }  # of a single value, too
@@ -237,16 +242,12 @@ def drop_unset(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_recipe_options(
-    parser: CommandParser, name: str | None, options: Sequence[dict[str, Any]], line: Mapping[str, Any]
+    parser: CommandParser, recipe: Mapping[str, Any], options: Sequence[dict[str, Any]]
 ) -> dict[str, Any]:
-    """Return the settings of a recipe, which the rest of the command line must allow."""
-    if name is None:
-        return {}
-    recipe = job_files.read_recipe(name)
+    """Return the settings of a recipe."""
     settings = drop_unset(vars(parser.read([*write_arguments(recipe)], "in the recipe")))
     for alias in recipe.keys() - {"env", *(option["name"] for option in options)}:
         parser.refuse(f"--{alias}", "in the recipe")  # another spelling of a name could hide what needs trust
-    job_files.check_trust(name, recipe, line)
     return settings
 
 
@@ -261,6 +262,7 @@ def write_line(recipe: str | None, options: Mapping[str, Any]) -> list[str]:
 def read_ahead(command: str, arguments: Sequence[str]) -> list[str]:
     """Return the arguments for TRL's parser. End the process on a wish for help, and if an option or the rewards are wrong."""
     with exit_on(TypeError, ValueError, ImportError, OSError), keep_stdout_for_json("--json" in arguments):
+        check_trl_version()
         settings, line, recipe = read_line(command, arguments)
         rewards = build_rewards(settings["rewards"], settings["import_modules"] or ())
         check_group_size(settings)

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import time
+import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -20,10 +21,10 @@ from datasets import Dataset
 from pandas import DataFrame, Series
 from tqdm.contrib.logging import logging_redirect_tqdm
 from transformers import Trainer, TrainerCallback, TrainerState, TrainingArguments
+from transformers.integrations import integration_utils
 from transformers.trainer_callback import ProgressCallback
 from trl import ModelConfig, get_peft_config, get_quantization_config
 
-from .. import demo
 from ..checks import check, verdict
 from ..distributed import count_cores
 from ..errors import CheckpointMismatch
@@ -37,11 +38,9 @@ from ..training.groups import ScoredGroups
 from ..training.recording import PlacePrinter
 from ..training.trainer import FilteredGRPOTrainer
 from ..traits import Findings
-from .console import FAULTY, INTERRUPTED, end, exit_on, format_table
+from .console import FAULTY, INTERRUPTED, MISUSED, end, exit_on, format_table
 from .job import (
     BECOME_MESSAGES,
-    JobArguments,
-    choose_model,
     describe_sizes,
     describe_steps,
     fit_prompts,
@@ -49,7 +48,7 @@ from .job import (
     prepare_job,
     read_job,
 )
-from .job_files import FROM_WEIGHTS, choose_checkpoint
+from .job_files import FROM_WEIGHTS, choose_checkpoint, choose_model
 
 
 logger = logging.getLogger(__name__)
@@ -69,7 +68,7 @@ def main(arguments: Sequence[str]) -> None:
         use_all_cores(training)
         free_cores = FreeCores()
         training.resume_from_checkpoint = choose_checkpoint(training.output_dir, training.resume_from_checkpoint)
-        name = name_model(job, model)
+        name = str(choose_model(model.model_name_or_path, job.dataset_name))  # there is one, as was checked before
         rewards, texts, eval_texts = prepare_job(job, training)
         tokenizer, shape = load_tokenizer(name, model, training)
         with training.main_process_first():  # the other processes read its cache
@@ -113,18 +112,6 @@ def close(trainer: FilteredGRPOTrainer) -> None:
     trainer.model_wrapped = trainer.model
     trainer.accelerator.free_memory()
     trainer.accelerator.end_training()
-
-
-def name_model(job: JobArguments, model: ModelConfig) -> str:
-    """Return the model of the command line, or the bundled one for the dataset."""
-    name = choose_model(model.model_name_or_path, job.dataset_name)
-    if name is None:
-        dataset = ", ".join(job.data_files or [str(job.dataset_name)])
-        raise ValueError(
-            f"The dataset {dataset!r} needs --model_name_or_path, because the bundled models know only their own tasks. "
-            f"To try a bundled model, set it to {demo.MODEL}."
-        )
-    return name
 
 
 def print_job(
@@ -199,6 +186,7 @@ def train(trainer: FilteredGRPOTrainer) -> None:
     with (
         exit_on(CheckpointMismatch, ImportError),  # and a reward that raises an error
         explain_full_disk(training.output_dir),
+        explain_tracker(training.report_to),
         contextlib.closing(progress),
         end_when_interrupted(trainer),
         logging_redirect_tqdm([logging.getLogger("trl_grpo_rewards")]),  # warnings above the bar, not behind it
@@ -236,6 +224,23 @@ def explain_full_disk(folder: str) -> Iterator[None]:
             f"error: The disk of {folder!r} is full ({free:,} bytes are left), so a file of the run was not written: {cause}. "
             f"Make room, and continue from the last complete checkpoint: add --resume_from_checkpoint auto.",
             FAULTY,
+        )
+
+
+@contextlib.contextmanager
+def explain_tracker(trackers: Sequence[str]) -> Iterator[None]:
+    """End the process with one line if a tracker raises an error, for example because it needs a key."""
+    try:
+        yield
+    except Exception as error:
+        files = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
+        if integration_utils.__file__ not in files:
+            raise
+        cause = " ".join(str(error).split()).rstrip(".")
+        end(
+            f"error: A tracker of --report_to {' '.join(trackers)} raised {type(error).__name__}: {cause}. Set the tracker up, for "
+            f"example by its login, or train without it: --report_to none.",
+            MISUSED,
         )
 
 

@@ -127,7 +127,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
         make_plan(args, changes)
         reward_funcs, weights = unpack_rewards(reward_funcs, args)
         datasets = {"train_dataset": train_dataset, "eval_dataset": eval_dataset}
-        check_arguments(args, reward_funcs, weights, model, **datasets, **kwargs)
+        calls_as_trl = "rewards" not in changes
+        check_arguments(args, reward_funcs, weights, model, calls_as_trl=calls_as_trl, **datasets, **kwargs)
         kwargs |= fill_template(datasets, args.prompt_template)
         check_trl(FilteredGRPOTrainer, GRPOTrainer)
         if args.process_index == 0:

@@ -2,7 +2,6 @@
 
 import inspect
 import logging
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -10,16 +9,11 @@ from importlib import import_module
 from itertools import takewhile, zip_longest
 from typing import Any
 
-from ..files import find_version
+from ..files import INSTALL_TRL, NEWEST_TESTED, find_version, read_trl_version
 
 
 logger = logging.getLogger(__name__)
-NEWEST_TESTED = (1, 16)  # minor version of TRL that this package was tested with; README has all
-
-REMEDY = (
-    "Install a version of TRL that trl_grpo_rewards was tested with (its README lists them), or a newer version of "
-    "trl_grpo_rewards."
-)
+REMEDY = f"Install a version of TRL that trl_grpo_rewards was tested with: {INSTALL_TRL}. Or install a newer trl_grpo_rewards."
 
 UTILITIES = tuple(  # functions of `trl.trainer.utils`
     "get_callable_name is_async_callable pad split_pixel_values_by_grid unsplit_pixel_values_by_grid".split()
@@ -68,13 +62,9 @@ except ImportError as error:
 
 def check_attributes(trainer: Any) -> None:
     """Check that a trainer has all [`ATTRIBUTES`] after TRL has built it."""
-    if read_version() < (1, 14, 2):  # which takes only the tokenizer's token for the end of a completion
+    if read_trl_version() < (1, 14, 2):  # which takes only the tokenizer's token for the end of a completion
         trainer.eos_token_ids = [trainer._tokenizer.eos_token_id]
     check_members(trainer, ATTRIBUTES)
-
-
-def read_version() -> tuple[int, ...]:
-    return tuple(map(int, re.findall(r"\d+", find_version("trl"))[:3]))
 
 
 def has_fused_head() -> bool:
@@ -141,7 +131,7 @@ def replace_members(owner: object, **members: Any) -> Iterator[None]:
 def warn_of_newer_trl() -> None:
     """Warn once that the installed TRL is newer than [`NEWEST_TESTED`]."""
     major, minor = NEWEST_TESTED
-    if read_version()[:2] > NEWEST_TESTED:
+    if read_trl_version()[:2] > NEWEST_TESTED:
         logger.warning(
             f"trl {find_version('trl')} is installed, but trl_grpo_rewards {find_version('trl_grpo_rewards')} was tested with trl "
             f"{major}.{minor} and older. Compare a short run with GRPOTrainer, or pip install 'trl<{major}.{minor + 1}'."

@@ -4,6 +4,7 @@ import inspect
 import logging
 import random
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any
 
 from datasets import Dataset, IterableDataset
@@ -12,7 +13,7 @@ from torch import nn
 from ..dataset_rows import describe_no_dataset, show_rows
 from ..errors import describe_plain
 from ..expressions import Reward, check_names, find_first_outcome, warn_of_missing_weights
-from ..faults import find_column_faults, find_prompt_faults, find_readers, find_size_faults
+from ..faults import find_column_faults, find_parameter_faults, find_prompt_faults, find_readers, find_size_faults
 from ..function_rewards import RewardFactory, describe_uncalled, find_functions
 from ..registry import find_wrapped, takes_solution
 from ..scores import check_results
@@ -55,6 +56,7 @@ def check_arguments(
     eval_dataset: Any = None,
     environment_factory: Any = None,
     rollout_func: Any = None,
+    calls_as_trl: bool = True,
     **options: Any,
 ) -> None:
     """Check the trainer's arguments before the model loads. `reward_funcs` are as [`unpack_rewards`] returns them."""
@@ -67,12 +69,13 @@ def check_arguments(
     has_world = environment_factory is not None
     for dataset in (train_dataset, eval_dataset):
         for part in dataset.values() if isinstance(dataset, dict) else [dataset]:
-            check_rows(show_rows(part), list_rewards(reward_funcs), has_world, rollout_func is None)
+            check_rows(show_rows(part), reward_funcs, has_world, rollout_func is None, calls_as_trl)
     check_prompts(args, train_dataset, environment_factory)
     for fault in find_size_faults(train_dataset, args):
         raise fault
     check_named_options(args, reward_funcs, eval_dataset, environment_factory)
     if args.process_index == 0:
+        warn_of_unused_fp16(args)
         warn_of_unreadable_values(reward_funcs, show_rows(train_dataset))
 
 
@@ -84,10 +87,12 @@ def check_reference(args: FilteredGRPOConfig, model: Any) -> None:
         )
 
 
-def check_rows(rows: Any, rewards: list[Reward], has_world: bool, is_complete: bool) -> None:
+def check_rows(rows: Any, reward_funcs: list[Any], has_world: bool, is_complete: bool, calls_as_trl: bool) -> None:
     """Check the columns and the prompts of a dataset. Prompts may come from an environment, columns from a rollout."""
-    functions = [function for reward in rewards for function in find_functions(reward)]
-    for fault in find_column_faults(rows, functions, needs_prompts=not has_world, is_complete=is_complete):
+    functions = [function for reward in list_rewards(reward_funcs) for function in find_functions(reward)]
+    plain = list_plain(reward_funcs) if is_complete and calls_as_trl else []
+    columns = find_column_faults(rows, functions, needs_prompts=not has_world, is_complete=is_complete)
+    for fault in chain(columns, find_parameter_faults(rows, plain)):
         raise fault
     for fault in find_prompt_faults(rows) if is_complete and not has_world else ():
         raise fault
@@ -95,6 +100,10 @@ def check_rows(rows: Any, rewards: list[Reward], has_world: bool, is_complete: b
 
 def list_rewards(reward_funcs: list[Any]) -> list[Reward]:
     return [function for function in reward_funcs if isinstance(function, Reward)]
+
+
+def list_plain(reward_funcs: list[Any]) -> list[Callable]:
+    return [one for one in reward_funcs if callable(one) and not isinstance(one, (Reward, nn.Module))]
 
 
 def check_rewards(reward_funcs: list[Any]) -> None:
@@ -134,6 +143,14 @@ def warn_of_judges(reward_funcs: list[Any], unscored: str, weights: Sequence[flo
         logger.warning(
             "The rewards contain a judge and other rewards. If the judge gives no verdict, its term counts as 0, as in "
             "TRL. Set unscored='row' to leave such completions out instead."
+        )
+
+
+def warn_of_unused_fp16(args: FilteredGRPOConfig) -> None:
+    if args.fp16 and args.device.type == "cpu":
+        logger.warning(
+            "fp16=True changes nothing on a CPU, where accelerate computes in float32. Set bf16=True to compute in 16 bits, or "
+            "leave fp16 out."
         )
 
 
