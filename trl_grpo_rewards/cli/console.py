@@ -145,7 +145,7 @@ def import_modules(modules: Sequence[str]) -> None:
         package = module.split(".")[0]
         if module.endswith(".py") or not package.isidentifier() or not find_spec(package):
             raise ValueError(
-                f"There is no module {module!r} in {Path.cwd()} or among the installed packages. Give its name as in an "
+                f"There is no module '{module}' in {Path.cwd()} or among the installed packages. Give its name as in an "
                 f"import statement, such as --import my_rewards for my_rewards.py, in the folder of its file."
             )
         try:

@@ -262,7 +262,7 @@ def load_tokenizer(
         tokenizer = AutoTokenizer.from_pretrained(name, **options)
     except (OSError, ValueError) as error:
         raise ValueError(
-            f"The tokenizer of the model {name!r} cannot be loaded: {str(error).splitlines()[0].rstrip('.: ')}. Give the "
+            f"The tokenizer of the model '{name}' cannot be loaded: {str(error).splitlines()[0].rstrip('.: ')}. Give the "
             f"name of a model on the hub, or a folder with a config.json: --model_name_or_path."
         ) from None
     return tokenizer, shape
@@ -328,7 +328,7 @@ def read_dataset(name: str, config: str | None, data_files: Sequence[str] | None
         if data_files:
             raise ValueError(describe_broken_files(name, data_files, cause)) from error
         raise ValueError(
-            f"The dataset {name!r} cannot be read: {cause}. Give the name of a dataset on the hub, a local folder, "
+            f"The dataset '{name}' cannot be read: {cause}. Give the name of a dataset on the hub, a local folder, "
             f"or a file: --dataset_name problems.jsonl."
         ) from error
     if isinstance(loaded, DatasetDict):
@@ -370,7 +370,7 @@ def split_dataset(data: DatasetDict, name: str, job: JobArguments, least_rows: i
     train = job.dataset_train_split
     if train not in data:
         raise ValueError(
-            f"The dataset {name!r} has no split {train!r}; it has {', '.join(map(repr, data))}. "
+            f"The dataset '{name}' has no split {train!r}; it has {', '.join(map(repr, data))}. "
             f"Choose one of them: --dataset_train_split {next(iter(data))}."
         )
     test = job.dataset_test_split if job.eval_prompts and job.dataset_test_split in data else train

@@ -221,7 +221,7 @@ def explain_full_disk(folder: str) -> Iterator[None]:
             raise
         cause = str(error).splitlines()[0].rstrip(".")
         end(
-            f"error: The disk of {folder!r} is full ({free:,} bytes are left), so a file of the run was not written: {cause}. "
+            f"error: The disk of '{folder}' is full ({free:,} bytes are left), so a file of the run was not written: {cause}. "
             f"Make room, and continue from the last complete checkpoint: add --resume_from_checkpoint auto.",
             FAULTY,
         )
