@@ -22,7 +22,7 @@ from helpers.paths import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
-NOT_RELEASED = (".git", ".*_cache", ".hypothesis", ".venv", "*.egg-info", "__pycache__", "build", "dist", "runs")
+NOT_RELEASED = (".git", ".*cache", ".hypothesis", ".venv", "*.egg-info", "__pycache__", "build", "dist", "runs")
 """What git ignores, or is git's own."""
 
 BUILD = """

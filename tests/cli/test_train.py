@@ -105,7 +105,7 @@ def test_one_command_starts_and_continues_whenever_it_was_interrupted(tmp_path):
     process.send_signal(signal.SIGINT)
     interrupted = process.wait()
     assert interrupted.returncode == 130, interrupted
-    said = r"Interrupted at step \d+\. Nothing was saved\. To start over in the same folder, add"
+    said = r"Interrupted at step \d+\. No checkpoint was saved\. To start over in the same folder, add"
     assert re.search(said, interrupted.stderr), interrupted
     for choice in ("auto", "true"):  # from the start, and from the checkpoint that is left
         resumed = train_forked(*options, "2", "--max_steps", "4", "--resume_from_checkpoint", choice, cwd=tmp_path)

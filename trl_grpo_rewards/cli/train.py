@@ -257,7 +257,7 @@ def end_when_interrupted(trainer: FilteredGRPOTrainer) -> Iterator[None]:
 def describe_interruption(trainer: FilteredGRPOTrainer) -> str:
     """Return at which step a run was interrupted, and how to continue it."""
     last = choose_last_checkpoint(trainer.args.output_dir)
-    kept = "Nothing was saved. To start over in the same folder,"
+    kept = "No checkpoint was saved. To start over in the same folder,"
     if last:
         kept = f"The last checkpoint is {last}. To continue,"
     is_whole = last is None or describe_fault(Path(last)) is None
