@@ -246,10 +246,10 @@ def describe_steps(args: FilteredGRPOConfig) -> str:
     steps = Fraction((args.steps_per_generation or parts) * args.num_iterations, parts)
     learned = args.per_device_train_batch_size * args.world_size * parts
     updates = f"{steps} updates, each" if steps > 1 else f"{steps} update"
-    return (
-        f"A generation samples {count(completions // size, 'prompt')} with {size} completions each ({completions:,}), for "
-        f"{updates} from {learned:,} completions."
-    )
+    sampled = f"samples {count(completions // size, 'prompt')} with {size} completions each ({completions:,})"
+    if steps == 1 and learned == completions:
+        return f"Each step {sampled}, and updates the weights once."
+    return f"A generation {sampled}, for {updates} from {learned:,} completions."
 
 
 def load_tokenizer(
