@@ -215,7 +215,7 @@ def test_the_table_of_the_docs_has_the_figures_of_runs(config, problems, row):
     if steps == "1" and learned == completions:
         assert (
             said
-            == f"Each step samples {prompts} prompts with 8 completions each ({completions}), and updates the weights once."
+            == f"Each step samples {prompts} prompts with {options['num_generations']} completions each ({completions}), and updates the weights once."
         )
     else:
         assert said.startswith(f"A generation samples {prompts} prompts with ")
