@@ -213,10 +213,8 @@ def test_the_table_of_the_docs_has_the_figures_of_runs(config, problems, row):
     options = {**EXAMPLE, name: int(value), "max_completion_length": 2}
     said = describe_steps(config(**options))
     if steps == "1" and learned == completions:
-        assert (
-            said
-            == f"Each step samples {prompts} prompts with {options['num_generations']} completions each ({completions}), and updates the weights once."
-        )
+        shape = f"{prompts} prompts with {options['num_generations']} completions each ({completions})"
+        assert said == f"Each step samples {shape}, and updates the weights once."
     else:
         assert said.startswith(f"A generation samples {prompts} prompts with ")
         assert f"({completions}), for {steps} update" in said and said.endswith(f"from {learned} completions.")
