@@ -107,6 +107,44 @@ def test_attacks_with_the_same_remedy_are_one_fault_and_it_fits_the_reward(rewar
     assert any(f"The attack '{first}' earns as much" in fault and remedy in fault for fault in said) and len(said) <= 4
 
 
+@pytest.mark.parametrize("weight", [0.05, 0.3, 1.0])
+def test_who_pays_an_attack_itself_is_told_to_compare_and_a_gate_would_not_help(weight):
+    data = demo.arithmetic(size=64)
+    for term in (brevity_of_my_own(), gate(brevity_of_my_own(), by=contains())):
+        said = [fault for fault in find_faults(contains() + weight * term, data) if "a digit added" in fault]
+        assert said and all("contains() itself pays it. Let it compare the whole answer" in fault for fault in said)
+        assert not any("gate(..." in fault for fault in said)
+
+
+@reward
+def per_character(completion: str) -> float:
+    return -float(len(completion))
+
+
+@reward
+def is_polite(completion: str) -> float:
+    return float("damn" not in completion)
+
+
+def list_brevity(rewards):
+    found = check(rewards, demo.arithmetic(size=64))
+    return [text for one in found for text in one.warnings if "with an empty completion" in text]
+
+
+@pytest.mark.parametrize("term", [0.3 * brevity_of_my_own(), 1e-4 * per_character(), 0.05 * shortest(is_polite())])
+def test_a_term_that_pays_an_empty_completion_more_than_a_right_one_is_a_warning_unless_it_is_gated(term):
+    (said,) = list_brevity(boxed(evaluated=True) + term)
+    name = term.rewards[0].name
+    assert said.startswith(f"Reward '{name}' earns ") and "only this is learned" in said
+    assert said.endswith(f"gate({term.rewards[0]}, by=boxed(evaluated=True)).")
+    assert not list_brevity(boxed(evaluated=True) + term.weights[0] * gate(term.rewards[0], by=boxed()))
+
+
+def test_a_term_that_an_empty_completion_meets_as_well_as_a_right_one_is_no_warning():
+    for term in (is_polite(), 0.2 * tags("think"), -1 * is_polite()):
+        assert not list_brevity(boxed(evaluated=True) + term)
+
+
 @reward
 def partly_for_praise(completion: str, solution: str, *, part: float) -> float:
     return max(MADE["in_box"].factory.function(completion, solution), part * ("perfect" in completion))

@@ -30,7 +30,7 @@ QUESTIONS = TEXTS["questions"]  # for use without a dataset
 
 
 class Payment(NamedTuple):
-    """What an attack earns, on how many rows it pays, its share of a right answer's gain over a wrong one, and a row."""
+    """What an attack earns, on how many rows it pays, its share of a right answer's gain over a wrong one, and who pays it."""
 
     name: str
     mean: float
@@ -38,10 +38,15 @@ class Payment(NamedTuple):
     tried: int
     share: float
     row: int | None  # the first one on which it pays
+    by: int  # the place of the term that says what is right
+    is_paid_by_it: bool  # whether this term alone pays it on most of the rows on which it pays
 
     @property
     def kind(self) -> str:
         return KINDS.get(self.name, "informed")
+
+
+PUBLIC = Payment._fields[:6]  # who pays it is for the remedy alone
 
 
 def count_payments(trials: Trials) -> list[Payment]:
@@ -75,10 +80,13 @@ def measure_payment(
         enough[:, -1] -= (1 - NEARLY) * np.maximum(right - low, 0)[:, -1]
     is_paid = (scores > right + ROUNDING) | ((scores >= enough - ROUNDING) & (right > helpless + ROUNDING))
     is_most = scores > (right + helpless) / 2 + ROUNDING  # other terms take less than half
-    paid = rows[is_paid[:, -1] | (is_paid[:, outcome] & is_most[:, -1])].tolist()
+    pays = is_paid[:, -1] | (is_paid[:, outcome] & is_most[:, -1])
+    paid = rows[pays].tolist()
+    is_paid_by_it = bool(is_paid[pays, outcome].sum() > len(paid) / 2)
     more, gain = (float((each - low)[:, -1].sum()) for each in (scores, right))
     share = more / gain if gain > ROUNDING else 0.0
-    return Payment(name, float(scores[:, -1].mean()), len(paid), len(rows), share, next(iter(paid), None))
+    mean = float(scores[:, -1].mean())
+    return Payment(name, mean, len(paid), len(rows), share, next(iter(paid), None), outcome, is_paid_by_it)
 
 
 def count_by_chance(trials: Trials, tried: int) -> float:
@@ -103,10 +111,11 @@ def check_attacks(trials: Trials) -> Findings:
         )
         found.is_run = False
         return found
-    found.data["attacks"] = [payment._asdict() for payment in payments]
+    found.data["attacks"] = [dict(zip(PUBLIC, payment, strict=False)) for payment in payments]
     for payment in payments:
         on_rows = f", which pays on {payment.paid} of {payment.tried} rows" if payment.paid else ""
         found.lines.append(f"{payment.mean:8.3f} {payment.name}{on_rows}")
+    found.warnings += [*list_paid_brevity(trials, payments), *list_untried_groups(trials)]
     small = add_paid_attacks(found, trials, [payment for payment in payments if payment.name != RUN_ON])
     if trials.has_solution:
         worthless = [payment for payment in small if payment.kind in ("formless", "formed")]
@@ -127,7 +136,7 @@ def add_paid_attacks(found: Findings, trials: Trials, payments: list[Payment]) -
             continue
         often = (LARGEST_SHARE if payment.kind == "informed" else CHANCE) * payment.tried - ROUNDING
         is_fault = payment.paid >= often and payment.kind != "near" and trials.found.is_certain
-        paid[is_fault, write_remedy(trials, payment.name)].append(payment)
+        paid[is_fault, write_remedy(trials, payment)].append(payment)
     for (is_fault, remedy), (first, *alike) in paid.items():
         same = f" The same holds for {', '.join(repr(payment.name) for payment in alike)}." if alike else ""
         end = trials.texts[first.row or 0][first.name][-30:]
@@ -139,6 +148,42 @@ def add_paid_attacks(found: Findings, trials: Trials, payments: list[Payment]) -
     return others
 
 
+def list_paid_brevity(trials: Trials, payments: list[Payment]) -> list[str]:
+    """
+    Return a sentence on each term of a user that pays an empty completion more than any answer, as terms for length do.
+
+    In a group without a right answer, all else is equal, so only this is learned. The attack itself is another finding.
+    """
+    is_tried = trials.has_solution and "nothing" in trials.scores
+    if not is_tried or any(payment.paid for payment in payments if payment.name == "nothing"):
+        return []
+    weights = [*trials.rewards.weights, 1.0]
+    empty, right, wrong = (trials.average(name) * weights for name in ("nothing", "right", "wrong"))
+    is_most = empty > np.maximum(right, wrong) + ROUNDING
+    said = []
+    for place, term in enumerate(trials.rewards.rewards):
+        is_own = any(function.factory.is_foreign for function in find_functions(term))
+        if is_own and place != payments[0].by and is_most[place]:
+            said.append(
+                f"Reward '{term.name}' earns {empty[place]:.3g} with an empty completion and {right[place]:.3g} with a right "
+                f"one. In a group without a right answer, only this is learned. Pay it for right answers only: gate({term}, "
+                f"by={trials.rewards.rewards[payments[0].by]})."
+            )
+    return said
+
+
+def list_untried_groups(trials: Trials) -> list[str]:
+    """Return a sentence on each function of a user that compares a group: the attacks on a prompt are scored as one group."""
+    compared = [
+        one for one in find_functions(trials.rewards) if one.factory.is_foreign and one.factory.kind == "group"
+    ]
+    return [
+        f"Reward '{function.name}' compares the completions of a group, but each attack was tried once, among all others. "
+        f"Whether a group of equal or noisy completions is paid, call it on some: {function}(completions=..., prompts=...)."
+        for function in compared
+    ]
+
+
 def list_small_payments(trials: Trials, payments: list[Payment]) -> list[tuple[float, str]]:
     """Return what the most rewarding attack earns of what a right answer earns, if that is much, and a sentence on it."""
     largest = max(payments, key=lambda payment: payment.share, default=None)
@@ -146,7 +191,7 @@ def list_small_payments(trials: Trials, payments: list[Payment]) -> list[tuple[f
         return []
     text = (
         f"The attack '{largest.name}' is worthless, but under {trials.rewards} it earns {largest.share:.0%} of the "
-        f"gap between a wrong and a right answer. {write_remedy(trials, largest.name)}"
+        f"gap between a wrong and a right answer. {write_remedy(trials, largest)}"
     )
     return [(largest.share, text)]
 
@@ -186,8 +231,9 @@ def measure_form(trials: Trials, place: int) -> Any:
     return (np.array([wrong, scores["right"]]) - floor).sum(axis=1)
 
 
-def write_remedy(trials: Trials, attack: str) -> str:
-    if KINDS.get(attack) == "near":
+def write_remedy(trials: Trials, payment: Payment) -> str:
+    attack = payment.name
+    if payment.kind == "near":
         return "If that is not intended, compare more strictly."
     rewards = leave_out_witnesses(trials.rewards)
     functions = [*find_functions(rewards)]
@@ -201,6 +247,9 @@ def write_remedy(trials: Trials, attack: str) -> str:
             return str(next(remedy[case] for case, holds in cases.items() if holds and case in remedy))
     if is_own and len(rewards.rewards) == 1:
         return f"Let {deciding[0]} pay for nothing but a right answer."
+    payer = trials.rewards.rewards[payment.by]
+    if payment.is_paid_by_it and any(function.factory.is_foreign for function in find_functions(payer)):
+        return f"{payer} itself pays it. Let it compare the whole answer, and pay for nothing but a right one."
     if not trials.has_solution and all(function.factory.is_foreign for function in functions):
         return "Check its sign, and limit what it pays for."
     by = deciding[0] if deciding else "boxed()"

@@ -55,8 +55,8 @@ class JobArguments:
     trust: bool = option(False, "Let the recipe import modules, trust remote code and set environment variables.")
     dataset_name: str | None = option(
         None,
-        "Name on the hub, local folder, file (.jsonl, .csv, .parquet ...), demo.arithmetic, demo.programs or "
-        "demo.requests. Default: the bundled addition task.",
+        "Name on the hub, local folder, file (.jsonl, .csv, .parquet ...), demo.arithmetic, demo.programs, demo.mails "
+        "or demo.requests. Default: the bundled addition task.",
     )
     dataset_config: str | None = option(
         None, "Configuration of the dataset. For demo, options such as size=1000,seed=7."

@@ -14,7 +14,19 @@ PACKAGES = {  # what an option needs if it is true: the package, and its name on
     "load_in_8bit": ("bitsandbytes", "bitsandbytes"),
     "use_liger_kernel": ("liger_kernel", "liger-kernel"),
 }
-TRACKERS = ("clearml", "codecarbon", "comet_ml", "dvclive", "mlflow", "neptune", "swanlab", "trackio", "wandb")
+TRACKERS = (
+    "clearml",
+    "codecarbon",
+    "comet_ml",
+    "dvclive",
+    "mlflow",
+    "neptune",
+    "swanlab",
+    "tensorboard",
+    "trackio",
+    "wandb",
+)
+SUBSTITUTES = {"tensorboard": "tensorboardX"}  # packages that do as well
 TRUE = ("true", "yes", "t", "y", "1")
 MOST_SIZES = 8  # largest number of group sizes that an error lists
 
@@ -22,7 +34,7 @@ MOST_SIZES = 8  # largest number of group sizes that an error lists
 def check_packages(settings: Mapping[str, Any]) -> None:
     """Raise an error if an option needs a package that is not installed."""
     for option, package, name in list_packages(settings):
-        if find_spec(package) is None:
+        if find_spec(package) is None and find_spec(SUBSTITUTES.get(package, package)) is None:
             raise ValueError(
                 f"{option} needs the package {package}, which is not installed. Run pip install {name}, or leave the option out."
             )

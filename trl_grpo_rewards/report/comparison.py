@@ -94,6 +94,7 @@ def tell_costs(first: dict[str, Any], other: dict[str, Any]) -> str:
 
 def spell_cost(before: float, after: float, unit: str) -> str:
     change = round(after - before)
-    if not before or not after or not change:
+    if not before or not after or not change or round(after / before, 2) == 1:
         return ""
-    return f"{abs(change):,} {'more' if change > 0 else 'fewer'} {unit} ({after / before:.2f} times as many)"
+    noun = unit.removesuffix("s") if abs(change) == 1 else unit
+    return f"{abs(change):,} {'more' if change > 0 else 'fewer'} {noun} ({after / before:.2f} times as many)"
