@@ -191,3 +191,15 @@ def test_a_row_that_cannot_be_judged_is_left_out_of_the_count():
     assert (
         "empty tags" in form and "a wrong answer" not in form
     )  # without a solution, only worthless completions count
+
+
+@reward(grouped=True)
+def unlike_others(prompt: str, completions: list) -> list[float]:
+    return [float(completions.count(completion) == 1) for completion in completions]
+
+
+def test_a_term_that_compares_a_group_is_told_that_no_group_was_tried():
+    rewards = boxed(evaluated=True) + 0.1 * unlike_others()
+    (said,) = [text for one in check(rewards, demo.arithmetic(size=64)) for text in one.warnings]
+    assert said.startswith("Reward 'unlike_others' compares the completions of a group, but each attack was tried once")
+    assert unlike_others()(completions=["a", "a"], prompts=["p", "p"]) == [0.0, 0.0]
