@@ -200,6 +200,7 @@ def unlike_others(prompt: str, completions: list) -> list[float]:
 
 def test_a_term_that_compares_a_group_is_told_that_no_group_was_tried():
     rewards = boxed(evaluated=True) + 0.1 * unlike_others()
-    (said,) = [text for one in check(rewards, demo.arithmetic(size=64)) for text in one.warnings]
-    assert said.startswith("Reward 'unlike_others' compares the completions of a group, but each attack was tried once")
+    said = [text for one in check(rewards, demo.arithmetic(size=64)) for text in one.warnings]
+    expected = "Reward 'unlike_others' compares the completions of a group, but each attack was tried once"
+    assert [text.startswith(expected) for text in said].count(True) == 1
     assert unlike_others()(completions=["a", "a"], prompts=["p", "p"]) == [0.0, 0.0]
