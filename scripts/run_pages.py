@@ -35,7 +35,9 @@ REPLACED = {
     "Qwen/Qwen2.5-0.5B-Instruct": "{model}",
     "openai/gsm8k": "problems.jsonl",
     " --dataset_config main": "",
-    "--config smollm2-fields": "--config smollm2-fields --model_name_or_path {model} --use_peft false --dtype float32",
+    # whose data have two rows on the page
+    "--config smollm2-fields": "--config smollm2-fields --model_name_or_path {model} --use_peft false --dtype float32 "
+    + "--gradient_accumulation_steps 2",
     "--config gsm8k": "--config gsm8k --model_name_or_path {model} --dataset_name problems.jsonl --dataset_config= ",
 }
 SHORT = "--max_steps 2 --per_device_train_batch_size 8 --gradient_accumulation_steps 2 --max_completion_length 48 --eval_prompts 4"

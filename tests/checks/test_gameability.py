@@ -140,6 +140,18 @@ def test_a_term_that_pays_an_empty_completion_more_than_a_right_one_is_a_warning
     assert not list_brevity(boxed(evaluated=True) + term.weights[0] * gate(term.rewards[0], by=boxed()))
 
 
+def plain_brevity(completions, **kwargs):
+    return [1 - len(messages[0]["content"]) / 4000 for messages in completions]
+
+
+def test_what_a_warning_says_to_write_of_functions_for_trl_can_be_written():
+    (said,) = list_brevity(boxed(evaluated=True) + plain_brevity)
+    advice = said.split("right answers only: ")[1].removesuffix(".")
+    assert advice == "gate(plain_brevity, by=boxed(evaluated=True))"
+    gated = eval(advice, {"gate": gate, "boxed": boxed, "plain_brevity": plain_brevity})
+    assert not list_brevity(boxed(evaluated=True) + gated)
+
+
 def test_a_term_that_an_empty_completion_meets_as_well_as_a_right_one_is_no_warning():
     for term in (is_polite(), 0.2 * tags("think"), -1 * is_polite()):
         assert not list_brevity(boxed(evaluated=True) + term)

@@ -10,7 +10,7 @@ from ..answers.solutions import MAX_WORDS
 from ..errors import shorten_repr
 from ..expressions import Reward, leave_out_witnesses
 from ..function_rewards import find_functions, find_outcomes, without_asking
-from ..registry import read_rewards
+from ..registry import Wrapped, read_rewards
 from ..traits import Findings
 from .attack_completions import KINDS, RUN_ON, TEXTS
 from .completions import ROUNDING, SPELLED, Rows, Tokenize, split_words
@@ -166,8 +166,8 @@ def list_paid_brevity(trials: Trials, payments: list[Payment]) -> list[str]:
         if is_own and place != payments[0].by and is_most[place]:
             said.append(
                 f"Reward '{term.name}' earns {empty[place]:.3g} with an empty completion and {right[place]:.3g} with a right "
-                f"one. In a group without a right answer, only this is learned. Pay it for right answers only: gate({term}, "
-                f"by={trials.rewards.rewards[payments[0].by]})."
+                f"one. In a group without a right answer, only this is learned. Pay it for right answers only: "
+                f"gate({write_argument(term)}, by={write_argument(trials.rewards.rewards[payments[0].by])})."
             )
     return said
 
@@ -231,6 +231,12 @@ def measure_form(trials: Trials, place: int) -> Any:
     return (np.array([wrong, scores["right"]]) - floor).sum(axis=1)
 
 
+def write_argument(reward: Reward) -> str:
+    """Return a reward as an argument of another one. A function for TRL stands there by its name, as in its own code."""
+    is_plain = isinstance(getattr(reward, "factory", None), Wrapped)
+    return str(reward).removesuffix("()") if is_plain else str(reward)
+
+
 def write_remedy(trials: Trials, payment: Payment) -> str:
     attack = payment.name
     if payment.kind == "near":
@@ -252,7 +258,7 @@ def write_remedy(trials: Trials, payment: Payment) -> str:
         return f"{payer} itself pays it. Let it compare the whole answer, and pay for nothing but a right one."
     if not trials.has_solution and all(function.factory.is_foreign for function in functions):
         return "Check its sign, and limit what it pays for."
-    by = deciding[0] if deciding else "boxed()"
+    by = write_argument(deciding[0]) if deciding else "boxed()"
     return f"Give the answer more weight, or pay the other terms only when it pays: gate(..., by={by})."
 
 
