@@ -12,6 +12,7 @@ from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo
 from trl_grpo_rewards.records.held_out import HELD_OUT_FILE, read_held_out
 from trl_grpo_rewards.records.runs import LogWriter
 from trl_grpo_rewards.report.pages import write_page
+from trl_grpo_rewards.report.summaries import Summary
 
 
 def compare(tmp_path, *sources):
@@ -61,7 +62,7 @@ def test_a_trainer_records_the_score_of_each_held_out_problem(tmp_path):
     data = [demo.arithmetic(split, size=size) for split, size in (("train", 16), ("test", 4))]
     trainer = FilteredGRPOTrainer(demo.MODEL, boxed(), args=args, train_dataset=data[0], eval_dataset=data[1])
     trainer.train()
-    means = read_held_out(args.output_dir, 2)
+    *_, means = read_held_out(args.output_dir, 2)
     logged = next(one["eval_rewards/boxed/mean"] for one in trainer.state.log_history if "eval_reward" in one)
     assert len(means) == 4 and sum(means.values()) / 4 == pytest.approx(logged)
 
@@ -130,3 +131,22 @@ def test_swapped_solutions_of_a_run_are_found(tmp_path):
     found = {doubt["prompt"] for doubt in run["doubts"]}
     wrong = {rows[place]["prompt"][0]["content"] for place in swapped}
     assert len(found & wrong) >= 0.8 * len(found) and len(found & wrong) >= 0.5 * len(wrong)
+
+
+def test_a_change_on_the_same_problems_has_the_interval_of_their_differences(tmp_path):
+    """The log alone has the spread of single completions, with which a change of many problems may seem to be chance."""
+    rng = random.Random(1)
+    log = [evaluation(0, 0.29), *map(entry, range(1, 21)), evaluation(20, 0.41)]
+    before = {f"problem {place}": rng.uniform(0, 0.6) for place in range(64)}
+    after = {problem: mean + rng.uniform(0.02, 0.22) for problem, mean in before.items()}
+
+    def tell(name, last):
+        folder = saved(tmp_path / name, log)
+        save_problems(folder, 0, before)
+        save_problems(folder, last, after)
+        return " ".join(Summary(folder).describe()["verdict"])
+
+    assert "held-out problems, the total reward rose from 0.54 to 0.66." in tell("paired", 20)
+    assert "the total reward went from 0.54 to 0.66, which may be chance." in tell(
+        "later", 30
+    )  # another run's, in this folder

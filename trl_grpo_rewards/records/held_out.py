@@ -31,14 +31,14 @@ def find_outcome_mean(record: dict[str, Any]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def read_held_out(output_dir: str | Path, last: int) -> dict[str, float]:
-    """Return the scores of the last evaluation until a step, by problem. Those of an earlier run may come after it."""
+def read_held_out(output_dir: str | Path, last: int) -> list[dict[str, float]]:
+    """Return the scores of each evaluation until a step, by problem. Those of an earlier run may come after it."""
     steps: dict[int, dict[str, float]] = {}
     for line in read_text(Path(output_dir, HELD_OUT_FILE)).splitlines():
         row = decode(line)
         if is_evaluation(row) and row["step"] <= last:
             steps.setdefault(row["step"], {}).update(row["problems"])
-    return steps[max(steps)] if steps else {}
+    return [steps[step] for step in sorted(steps)]
 
 
 def is_evaluation(row: Any) -> bool:

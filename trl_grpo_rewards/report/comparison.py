@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 
 from ..records.held_out import read_held_out
 from ..records.runs import find_output_dir
-from .summaries import Summary, measure_margin
+from .summaries import Summary, measure_margin, measure_paired_margin
 
 
 def compare_runs(summaries: Sequence[Summary], runs: Sequence[dict[str, Any]]) -> list[str]:
     """Return what is said of each run in comparison with the first one, and nothing of that."""
-    scores = [read_held_out(find_output_dir(one.source), one.last) for one in summaries]
+    evaluations = [read_held_out(find_output_dir(one.source), one.last) for one in summaries]
+    scores = [each[-1] if each else {} for each in evaluations]
     return [
         "",
         *(
@@ -31,9 +32,8 @@ def tell_difference(
         return f"{other['name']} and {first['name']} have different outcome rewards, so their scores are not compared."
     if len(same) > 1:
         differences = [mine[problem] - theirs[problem] for problem in same]
-        margin = measure_margin([statistics.stdev(differences) / math.sqrt(len(same))], [len(same) + 1])
         where = f"on the same {len(same):,} held-out problems"
-        return spell_difference(first, other, statistics.fmean(differences), margin, where)
+        return spell_difference(first, other, statistics.fmean(differences), measure_paired_margin(differences), where)
     evaluated = [one for run in (first, other) if (one := find_last_evaluation(run))]
     if len(evaluated) == 2:
         margin = measure_margin([one.error for one in evaluated], [one.problems for one in evaluated])

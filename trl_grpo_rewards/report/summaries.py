@@ -1,6 +1,7 @@
 """Everything that the page says about one run, computed from its records one at a time, and first what happened in words."""
 
 import math
+import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from ..diagnosis.signs import Signs
 from ..diagnosis.symptoms import diagnose
 from ..diagnosis.table import MIN_STEPS, SYMPTOMS, Anomaly
 from ..records.files import read_records
+from ..records.held_out import read_held_out
 from ..records.runs import (
     find_output_dir,
     find_weights,
@@ -86,7 +88,9 @@ class Summary:
         warnings, outcome = diagnose_run(run, log)
         anomalies, passed, points = list_anomalies(warnings), list_passed(warnings, outcome), chart_columns(run)
         options, (there, needed) = self.description.get("options") or {}, count_needed(run)
-        verdict = write_verdict(run, ends, held_out, self.description.get("held_out"))
+        paired = compare_problems(read_held_out(find_output_dir(self.source), self.last))
+        margin = paired if len(held_out) == 1 else None  # the scores of problems do not name their dataset
+        verdict = write_verdict(run, ends, held_out, self.description.get("held_out"), margin)
         if any(map(warnings.get, FALLS)):  # which are sure, also if the two ends alone may be chance
             verdict = [text.replace(CHANCE, "") for text in verdict]
         return {
@@ -224,9 +228,15 @@ def name_worst(warnings: Sequence[Anomaly]) -> list[str]:
     return [f"Warning: {warnings[0].title}{more}."] if warnings else []
 
 
-def write_verdict(run: RunStatistics, ends: Ranges, held_out: Sequence[dict[str, Any]], rows: Any = None) -> list[str]:
+def write_verdict(
+    run: RunStatistics,
+    ends: Ranges,
+    held_out: Sequence[dict[str, Any]],
+    rows: Any = None,
+    paired: float | None = None,
+) -> list[str]:
     """Return how the outcome changed on each dataset that was evaluated twice, else in training; and the solved groups."""
-    told = [text for one in held_out if (text := tell_evaluations(run, one, rows))]
+    told = [text for one in held_out if (text := tell_evaluations(run, one, rows, paired))]
     if not told:
         name = run.outcome or "total reward"
         series, means = (f"rewards/{name}/mean", f"means/{name}") if run.outcome else ("reward", "reward")
@@ -238,8 +248,12 @@ def write_verdict(run: RunStatistics, ends: Ranges, held_out: Sequence[dict[str,
     return [*told[:MAX_SETS], *more, *tell_solved(ends)]
 
 
-def tell_evaluations(run: RunStatistics, held_out: dict[str, Any], rows: Any) -> str:
-    """Return how the outcome changed between two evaluations. `rows` is anything, at best the number of problems of each."""
+def tell_evaluations(run: RunStatistics, held_out: dict[str, Any], rows: Any, paired: float | None) -> str:
+    """
+    Return how the outcome changed between two evaluations, with the margin over the same problems, if it is known.
+
+    `rows` is anything, at best the number of problems of each.
+    """
     name, dataset = run.outcome or "total reward", held_out["dataset"]
     pair, errors = dict(held_out["values"]).get(name), held_out["deviations"].get(name, [None])
     if not pair or None in pair or held_out["evaluations"] < 2:
@@ -249,8 +263,23 @@ def tell_evaluations(run: RunStatistics, held_out: dict[str, Any], rows: Any) ->
     about = "about " if count != known and held_out["is_long"] else ""
     problems = f"{about}{count:,} held-out problem{'' if count == 1 else 's'}" if count else "held-out problems"
     errors = [math.inf if std is None else std / math.sqrt(count or 1) for std in errors]  # a problem counts once
-    change = tell_change(pair, run.is_share, measure_margin(errors, [count] * 2))
+    change = tell_change(pair, run.is_share, measure_margin(errors, [count] * 2) if paired is None else paired)
     return f"On {problems}{f' of {dataset}' if dataset else ''}, {run.outcome or 'the total reward'} {change}."
+
+
+def compare_problems(evaluations: Sequence[dict[str, float]]) -> float | None:
+    """Return the margin of the change from the first evaluation to the last one, on the problems that are in both."""
+    if len(evaluations) < 2:
+        return None
+    first, last = evaluations[0], evaluations[-1]
+    changes = [last[problem] - first[problem] for problem in first.keys() & last.keys()]
+    return measure_paired_margin(changes) if len(changes) > 1 else None
+
+
+def measure_paired_margin(differences: Sequence[float]) -> float:
+    """Return about half of the 95 % interval of the mean of differences on the same problems."""
+    count = len(differences)
+    return measure_margin([statistics.stdev(differences) / math.sqrt(count)], [count + 1])
 
 
 def measure_margin(errors: Sequence[float], counts: Sequence[int]) -> float:
