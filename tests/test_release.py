@@ -61,7 +61,9 @@ def files(copy):
 def sdist(copy, files):
     """The unpacked sdist."""
     with tarfile.open(build("sdist", copy, copy.parent)) as archive:
-        archive.extractall(copy.parent, filter="data")
+        archive.extractall(
+            copy.parent, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {})
+        )  # from 3.11.4 on
     return copy.parent / f"trl_grpo_rewards-{PROJECT['version']}"
 
 

