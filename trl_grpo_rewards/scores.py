@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from .errors import named_in_errors
 from .texts import completion_text
 
 
@@ -58,14 +59,18 @@ def to_float(number: Any) -> float:
 
 
 def check_results(function: Callable[..., Any], reward: str, is_async: bool) -> Callable[..., Any]:
-    """Return a function as TRL calls it, with a check of its results. NaN and infinity are left to the trainer."""
+    """Return a function as TRL calls it, with its name in errors and a check of its results, but for NaN and infinity."""
     read = functools.partial(read_scores, reward=reward, is_finite=False)
 
     def call(*, completions: list[Any], **columns: Any) -> list[Score]:
-        return read(function(completions=completions, **columns), size=len(completions))
+        with named_in_errors(reward):
+            scores = function(completions=completions, **columns)
+        return read(scores, size=len(completions))
 
     async def call_async(*, completions: list[Any], **columns: Any) -> list[Score]:
-        return read(await function(completions=completions, **columns), size=len(completions))
+        with named_in_errors(reward):
+            scores = await function(completions=completions, **columns)
+        return read(scores, size=len(completions))
 
     return call_async if is_async else call
 

@@ -215,4 +215,6 @@ def test_a_term_that_compares_a_group_is_told_that_no_group_was_tried():
     said = [text for one in check(rewards, demo.arithmetic(size=64)) for text in one.warnings]
     expected = "Reward 'unlike_others' compares the completions of a group, but each attack was tried once"
     assert [text.startswith(expected) for text in said].count(True) == 1
+    witness = check(boxed(evaluated=True) + 0 * unlike_others(), demo.arithmetic(size=64))
+    assert not any(text.startswith(expected) for one in witness for text in one.warnings)
     assert unlike_others()(completions=["a", "a"], prompts=["p", "p"]) == [0.0, 0.0]

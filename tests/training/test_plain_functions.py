@@ -177,3 +177,18 @@ def test_what_a_rollout_function_returns_is_checked(config, problems, change, sa
     )
     with pytest.raises(ValueError, match=f"^rollout_func must .*{said}"):
         trainer.train()
+
+
+def reads_messages(completions, **columns):
+    return [float(len(completion[0]["content"])) for completion in completions]
+
+
+def test_an_error_of_a_function_names_it_and_says_what_a_completion_is(config, problems):
+    texts = problems.map(lambda row: {"prompt": row["prompt"][0]["content"]})
+    trainer = FilteredGRPOTrainer(demo.MODEL, reads_messages, config(), texts)
+    with pytest.raises(TypeError, match="string indices must be integers") as raised:
+        trainer.train()
+    assert raised.value.__notes__ == [
+        "(raised in the reward reads_messages)",
+        "A completion is a text here. For messages, put @reward above and declare 'messages'.",
+    ]

@@ -174,9 +174,8 @@ def list_paid_brevity(trials: Trials, payments: list[Payment]) -> list[str]:
 
 def list_untried_groups(trials: Trials) -> list[str]:
     """Return a sentence on each function of a user that compares a group: the attacks on a prompt are scored as one group."""
-    compared = [
-        one for one in find_functions(trials.rewards) if one.factory.is_foreign and one.factory.kind == "group"
-    ]
+    paid = find_functions(leave_out_witnesses(trials.rewards))
+    compared = [one for one in paid if one.factory.is_foreign and one.factory.kind == "group"]
     return [
         f"Reward '{function.name}' compares the completions of a group, but each attack was tried once, among all others. "
         f"Whether a group of equal or noisy completions is paid, call it on some: {function}(completions=..., prompts=...)."
