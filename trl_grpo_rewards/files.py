@@ -35,7 +35,7 @@ def read_trl_version() -> tuple[int, ...]:
 
 
 def check_trl_version() -> None:
-    """Raise an error if TRL is too old. Call this before TRL is imported: what an old one lacks is no help."""
+    """Raise an error if TRL is too old. Call this before TRL is imported, which fails with another error."""
     installed = read_trl_version()
     if installed and installed < OLDEST_SUPPORTED:
         oldest, newest = (".".join(map(str, version)) for version in (OLDEST_SUPPORTED, NEWEST_TESTED))

@@ -131,7 +131,7 @@ def read_recipe(name: str | None) -> dict[str, Any]:
 
 
 def describe_yaml_fault(error: "MarkedYAMLError", text: str) -> str:
-    """Return what is wrong in a line of a recipe, and what to do. YAML's own words for the most usual faults are no help."""
+    """Return what is wrong in a line of a recipe, and what to do. YAML's own messages do not explain the usual faults."""
     problem = str(error.problem)
     if error.problem_mark is None:
         return f"{problem}. Correct it."

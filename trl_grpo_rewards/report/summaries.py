@@ -88,7 +88,7 @@ class Summary:
         warnings, outcome = diagnose_run(run, log)
         anomalies, passed, points = list_anomalies(warnings), list_passed(warnings, outcome), chart_columns(run)
         options, (there, needed) = self.description.get("options") or {}, count_needed(run)
-        paired = compare_problems(read_held_out(find_output_dir(self.source), self.last))
+        paired = measure_change_margin(read_held_out(find_output_dir(self.source), self.last))
         margin = paired if len(held_out) == 1 else None  # the scores of problems do not name their dataset
         verdict = write_verdict(run, ends, held_out, self.description.get("held_out"), margin)
         if any(map(warnings.get, FALLS)):  # which are sure, also if the two ends alone may be chance
@@ -267,7 +267,7 @@ def tell_evaluations(run: RunStatistics, held_out: dict[str, Any], rows: Any, pa
     return f"On {problems}{f' of {dataset}' if dataset else ''}, {run.outcome or 'the total reward'} {change}."
 
 
-def compare_problems(evaluations: Sequence[dict[str, float]]) -> float | None:
+def measure_change_margin(evaluations: Sequence[dict[str, float]]) -> float | None:
     """Return the margin of the change from the first evaluation to the last one, on the problems that are in both."""
     if len(evaluations) < 2:
         return None
