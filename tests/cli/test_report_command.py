@@ -26,6 +26,27 @@ def test_the_page_of_a_run_is_written_next_to_its_groups_or_elsewhere(run_here, 
     assert again.returncode == 0 and (tmp_path / "again.html").read_text() == (tmp_path / "page.html").read_text()
 
 
+@pytest.mark.parametrize(
+    "logged, ends",
+    [({1: 30.0, 40: 10.0}, "30.000  10.000"), ({20: 30.0, 30: 10.0}, "30.000  10.000"), ({20: 30.0}, "–  30.000")],
+)
+def test_scores_and_metrics_of_all_rewards_are_in_the_summary(run_here, tmp_path, logged, ends):
+    log = with_log(tmp_path / "run", steps=40) / "log.jsonl"
+    metrics = [
+        {"step": step, "reward": 1.0, "style/chars": value, "style/zero": 0.0, "cpu": 9.0}
+        for step, value in logged.items()
+    ]
+    log.write_text(log.read_text() + "".join(json.dumps(one) + "\n" for one in metrics))
+    shown = run_here(lambda: main(["run"])).stdout
+    assert re.search(r"^boxed \(training\) .*\nstyle \(training\) +0\.\d+ +0\.\d+$", shown, re.MULTILINE)
+    assert re.search(rf"^style/chars +{ends}$", shown, re.MULTILINE)
+    assert "style/zero" not in shown and "cpu" not in shown
+    (found,) = json.loads(run_here(lambda: main(["run", "--json"])).stdout)["runs"]
+    last = found["changes"][-1]
+    assert last["name"] == "style/chars" and last["margin"] is None
+    assert [last["start"], last["end"]] == [30.0 if len(logged) > 1 else None, [*logged.values()][-1]]
+
+
 SFT = [{"step": step, "loss": 1.0, "mean_token_accuracy": 0.5} for step in range(1, 9)]
 DPO = [{"step": step, "loss": 1.0, "rewards/chosen": 1.0, "rewards/rejected": 0.0} for step in range(1, 9)]
 

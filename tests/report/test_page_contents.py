@@ -49,7 +49,9 @@ def test_the_log_and_held_out_values_are_on_the_page(browser, logged, tmp_path):
     ]  # fmt: skip
     assert trained[0] == "In training steps 1 to 5 steps 46 to 50"
     assert re.fullmatch(r"boxed \(training\) \d+% \d+% ± [\d.]+%", trained[1])
-    assert trained[2].startswith("Solved groups ")
+    assert re.fullmatch(r"style \(training\) [\d.]+ [\d.]+ ± [\d.]+", trained[2]) and trained[3].startswith(
+        "Solved groups "
+    )
     name, rows = let_download(browser, tmp_path / "files")("#numbers .download", 10)
     run = logged.parent.name
     assert name == f"{run}-numbers.csv" and rows[0] == ["Value", run]

@@ -68,8 +68,9 @@ def describe_report(runs: Sequence[dict[str, Any]], page: Path) -> dict[str, Any
 def summarize_report(report: dict[str, Any]) -> str:
     runs, lines = report["runs"], []
     for run in runs:
-        forms = [(one, ".1%" if one["is_share"] else ".3f") for one in run["changes"]]
-        rows = [[one["name"], f"{one['start']:{form}}", f"{one['end']:{form}}"] for one, form in forms]
+        rows = [
+            [one["name"], *(spell(one[end], one["is_share"]) for end in ("start", "end"))] for one in run["changes"]
+        ]
         lines += console.format_table([[run["name"], "start", "end"], *rows], "<>>")
         size = f" x {run['group_size']}" if run["group_size"] else ""
         groups = f", groups: {run['groups']:,}{size}" if run["groups"] else ""
@@ -89,3 +90,7 @@ def summarize_report(report: dict[str, Any]) -> str:
     if advice := next((one["advice"] for one in runs if one["advice"]), ""):
         verdict += f".\nWith group records, the report also shows every group: {advice}"
     return "\n".join([*lines, f"{verdict.rstrip('.')}.", f"The report is in {report['page']}."])
+
+
+def spell(value: float | None, is_share: bool) -> str:
+    return "–" if value is None else f"{value:{'.1%' if is_share else '.3f'}}"

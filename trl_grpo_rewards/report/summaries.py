@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from ..diagnosis.series import MIN_POINTS
 from ..diagnosis.signs import Signs
 from ..diagnosis.symptoms import diagnose
 from ..diagnosis.table import MIN_STEPS, SYMPTOMS, Anomaly
+from ..records.fields import is_number
 from ..records.files import read_records
 from ..records.held_out import read_held_out
 from ..records.runs import (
@@ -34,6 +35,7 @@ from .trends import (
     build_heatmap,
     compare_held_out,
     describe_progress,
+    list_metrics,
     measure_time,
     select_curves,
 )
@@ -113,7 +115,7 @@ class Summary:
             "anomalies": [one._asdict() for one in anomalies],
             "ends": ends.steps,
             "is_share": run.is_share,
-            "changes": compare_ends(run, ends),
+            "changes": [*compare_ends(run, ends), *compare_metrics(log, run.rewards, ends.steps)],
             "held_out": held_out,
             "points": points,
             "log": select_curves(log),
@@ -155,9 +157,12 @@ def find_ends(run: RunStatistics) -> Ranges:
 
 def compare_ends(run: RunStatistics, ends: Ranges) -> list[dict[str, Any]]:
     """Return the values at both ends that are known, and half of the 95 % interval of their difference."""
-    names = [run.outcome] if run.outcome else [*run.rewards]
+    names = sorted(run.rewards, key=lambda name: name != run.outcome)
     rows = [
-        *((f"{name} (training)", run.is_share, f"rewards/{name}/mean", f"means/{name}") for name in names),
+        *(
+            (f"{name} (training)", run.is_share and name == run.outcome, f"rewards/{name}/mean", f"means/{name}")
+            for name in names
+        ),
         ("Solved groups", True, "groups/solved", "groups/solved"),
         ("Live groups", True, "groups/live", "groups/live"),
         ("Total reward", False, "reward", "reward"),
@@ -170,6 +175,23 @@ def compare_ends(run: RunStatistics, ends: Ranges) -> list[dict[str, Any]]:
         for what, share, name, means in rows
     ]
     return [one | {"values": one["values"].tolist()} for one in found if one["values"].notna().all()]
+
+
+def compare_metrics(
+    log: Sequence[dict[str, Any]], rewards: Iterable[str], ends: Sequence[Sequence[int]]
+) -> list[dict[str, Any]]:
+    """Return the mean of each metric of a reward at both ends. An end without an entry has the next one, if it is another."""
+    changes = []
+    for name in list_metrics(log):
+        known = [(entry["step"], entry[name]) for entry in log if is_number(entry.get(name))]
+        if name.partition("/")[0] in rewards and any(value for _, value in known):
+            inside = [[value for step, value in known if first <= step <= last] for first, last in ends]
+            next_ones = (known[0][1] if len(known) > 1 else None, known[-1][1])
+            values = [
+                statistics.fmean(found) if found else other for found, other in zip(inside, next_ones, strict=False)
+            ]
+            changes.append({"what": name, "share": False, "values": values, "margin": None})
+    return changes
 
 
 def find_margin(ends: Ranges, name: str) -> float | None:
