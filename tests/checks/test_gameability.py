@@ -134,8 +134,7 @@ def list_brevity(rewards):
 @pytest.mark.parametrize("term", [0.3 * brevity_of_my_own(), 1e-4 * per_character(), 0.05 * shortest(is_polite())])
 def test_a_term_that_pays_an_empty_completion_more_than_a_right_one_is_a_warning_unless_it_is_gated(term):
     (said,) = list_brevity(boxed(evaluated=True) + term)
-    name = term.rewards[0].name
-    assert said.startswith(f"Reward '{name}' earns ") and "only this is learned" in said
+    assert said.startswith(f"{term} earns ") and "only this is learned" in said
     assert said.endswith(f"gate({term.rewards[0]}, by=boxed(evaluated=True)).")
     assert not list_brevity(boxed(evaluated=True) + term.weights[0] * gate(term.rewards[0], by=boxed()))
 
@@ -203,18 +202,3 @@ def test_a_row_that_cannot_be_judged_is_left_out_of_the_count():
     assert (
         "empty tags" in form and "a wrong answer" not in form
     )  # without a solution, only worthless completions count
-
-
-@reward(grouped=True)
-def unlike_others(prompt: str, completions: list) -> list[float]:
-    return [float(completions.count(completion) == 1) for completion in completions]
-
-
-def test_a_term_that_compares_a_group_is_told_that_no_group_was_tried():
-    rewards = boxed(evaluated=True) + 0.1 * unlike_others()
-    said = [text for one in check(rewards, demo.arithmetic(size=64)) for text in one.warnings]
-    expected = "Reward 'unlike_others' compares the completions of a group, but each attack was tried once"
-    assert [text.startswith(expected) for text in said].count(True) == 1
-    witness = check(boxed(evaluated=True) + 0 * unlike_others(), demo.arithmetic(size=64))
-    assert not any(text.startswith(expected) for one in witness for text in one.warnings)
-    assert unlike_others()(completions=["a", "a"], prompts=["p", "p"]) == [0.0, 0.0]

@@ -22,7 +22,6 @@ WARNED = {
     "only_label": "'the answer denied'",
     "within_5_percent": "'a number nearby'",
     "alike_enough": "'(one character changed|the answer denied)'",
-    "grouped": "compares the completions of a group, but each attack was tried once",
 }
 """Healthy rewards that a warning is said of, with what it names."""
 

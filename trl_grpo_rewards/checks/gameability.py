@@ -2,18 +2,20 @@
 
 import math
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..answers.solutions import MAX_WORDS
 from ..errors import shorten_repr
-from ..expressions import Reward, leave_out_witnesses
+from ..expressions import Reward, Sum, leave_out_witnesses
 from ..function_rewards import find_functions, find_outcomes, without_asking
 from ..registry import Wrapped, read_rewards
 from ..traits import Findings
 from .attack_completions import KINDS, RUN_ON, TEXTS
 from .completions import ROUNDING, SPELLED, Rows, Tokenize, split_words
+from .mixed_groups import WORTHLESS
 from .search import Scores
 from .trials import ANSWERS, Trials, make_trials
 
@@ -25,6 +27,15 @@ LEAST = {"formless": 0.0, "formed": 0.0, "informed": CHANCE, "near": 1 / 4}  # s
 NEARLY = 0.95  # share of what a right answer earns more than a wrong one, from which on an attack is paid
 LARGE_SHARE = 1 / 3  # of what a right answer earns: a worthless text that earns it is a warning
 LARGEST_SHARE = 1 / 2  # the same for a fault
+
+# Completions in sentences, and why what is worthless must not earn more than what is wrong
+SPOKEN = {
+    "right": "a right completion",
+    "wrong": "a wrong completion",
+    "nothing": "an empty completion",
+    "random words": "a completion of random words",
+}
+ALONE = "In a group without a right answer, only this is learned."
 
 QUESTIONS = TEXTS["questions"]  # for use without a dataset
 
@@ -115,7 +126,8 @@ def check_attacks(trials: Trials) -> Findings:
     for payment in payments:
         on_rows = f", which pays on {payment.paid} of {payment.tried} rows" if payment.paid else ""
         found.lines.append(f"{payment.mean:8.3f} {payment.name}{on_rows}")
-    found.warnings += [*list_paid_brevity(trials, payments), *list_untried_groups(trials)]
+    found.warnings += list_paid_brevity(trials, payments)
+    add_groups(found, trials, payments[0].by)
     small = add_paid_attacks(found, trials, [payment for payment in payments if payment.name != RUN_ON])
     if trials.has_solution:
         worthless = [payment for payment in small if payment.kind in ("formless", "formed")]
@@ -148,39 +160,87 @@ def add_paid_attacks(found: Findings, trials: Trials, payments: list[Payment]) -
     return others
 
 
-def list_paid_brevity(trials: Trials, payments: list[Payment]) -> list[str]:
-    """
-    Return a sentence on each term of a user that pays an empty completion more than any answer, as terms for length do.
+def add_groups(found: Findings, trials: Trials, outcome: int) -> None:
+    """Add what worthless completions earn in groups of equal ones, where a term compares the completions of a group."""
+    for group in trials.mixed:
+        single, others = group.average()[:, -1]
+        found.lines.append(
+            f"{single:8.3f} {SPOKEN[group.single]} among seven equal {group.others} ones, each {others:.3f}"
+        )
+    paid = list_paid_in_groups(trials, outcome)
+    (found.faults if trials.found.is_certain else found.warnings).extend(paid)
+    if not paid:
+        found.warnings += list_paid_noise(trials, outcome)
 
-    In a group without a right answer, all else is equal, so only this is learned. The attack itself is another finding.
-    """
+
+def list_paid_brevity(trials: Trials, payments: list[Payment]) -> Iterator[str]:
+    """Yield a sentence on each term of a user that pays an empty completion more than any answer, as terms for length do."""
     is_tried = trials.has_solution and "nothing" in trials.scores
     if not is_tried or any(payment.paid for payment in payments if payment.name == "nothing"):
-        return []
+        return
     weights = [*trials.rewards.weights, 1.0]
     empty, right, wrong = (trials.average(name) * weights for name in ("nothing", "right", "wrong"))
     is_most = empty > np.maximum(right, wrong) + ROUNDING
-    said = []
-    for place, term in enumerate(trials.rewards.rewards):
-        is_own = any(function.factory.is_foreign for function in find_functions(term))
-        if is_own and place != payments[0].by and is_most[place]:
-            said.append(
-                f"Reward '{term.name}' earns {empty[place]:.3g} with an empty completion and {right[place]:.3g} with a right "
-                f"one. In a group without a right answer, only this is learned. Pay it for right answers only: "
-                f"gate({write_argument(term)}, by={write_argument(trials.rewards.rewards[payments[0].by])})."
+    for place in list_own_terms(trials, payments[0].by):
+        if is_most[place] and not trials.rewards.rewards[place].is_grouped:
+            yield (
+                f"{write_term(trials, place)} earns {empty[place]:.3g} with an empty completion, and {right[place]:.3g} with a "
+                f"right one of {len(trials.texts[0]['right'])} characters. {ALONE} {write_gate(trials, place, payments[0].by)}"
             )
-    return said
 
 
-def list_untried_groups(trials: Trials) -> list[str]:
-    """Return a sentence on each function of a user that compares a group: the attacks on a prompt are scored as one group."""
-    paid = find_functions(leave_out_witnesses(trials.rewards))
-    compared = [one for one in paid if one.factory.is_foreign and one.factory.kind == "group"]
+def list_paid_noise(trials: Trials, outcome: int) -> Iterator[str]:
+    """Yield a sentence on each term of a user that pays what is worthless more than the equal wrong completions of its group."""
+    groups = [group for group in trials.mixed if group.others == "wrong" and group.single in WORTHLESS]
+    for place in list_own_terms(trials, outcome):
+        weight = trials.rewards.weights[place]
+        earned = [(*(weight * group.average()[:, place]).tolist(), group.single) for group in groups]
+        noise, wrong, name = max(earned, key=lambda one: one[0] - one[1], default=(0.0, 0.0, ""))
+        if trials.rewards.rewards[place].is_grouped and noise > wrong + ROUNDING:
+            yield (
+                f"{write_term(trials, place)} earns {noise:.3g} with {SPOKEN[name]}, and {wrong:.3g} with each of seven equal wrong "
+                f"ones in its group. {ALONE} {write_gate(trials, place, outcome)}"
+            )
+
+
+def list_paid_in_groups(trials: Trials, outcome: int) -> list[str]:
+    """Return a sentence on the group in which a worthless completion earns most more than a right one, or as much."""
+    found = []
+    for group in trials.mixed:
+        if "right" in (group.single, group.others):
+            sign = -1 if group.single == "right" else 1
+            more, total = np.split(sign * np.subtract(*group.average()), [-1])
+            place = int(np.argmax(more * trials.rewards.weights * trials.compared))
+            if total[0] >= -ROUNDING and more[place] * trials.rewards.weights[place] > ROUNDING:
+                found.append((float(total[0]), group, place))
+    if not found:
+        return []
+    _, group, place = max(found, key=lambda one: one[0])
+    single, others = group.average()[:, -1]
     return [
-        f"Reward '{function.name}' compares the completions of a group, but each attack was tried once, among all others. "
-        f"Whether a group of equal or noisy completions is paid, call it on some: {function}(completions=..., prompts=...)."
-        for function in compared
+        f"In a group of eight, {SPOKEN[group.single]} earns {single:.3g} and each of seven equal {group.others} ones {others:.3g} "
+        f"under {trials.rewards}: the term {write_term(trials, place)} prefers what is worthless. {write_gate(trials, place, outcome)}"
     ]
+
+
+def list_own_terms(trials: Trials, outcome: int) -> list[int]:
+    """Return the places of the paid terms with a function of the user's own, except the one that says what is right."""
+    paid = [place for place, weight in enumerate(trials.rewards.weights) if weight and place != outcome]
+    functions = {place: find_functions(trials.rewards.rewards[place]) for place in paid}
+    return [place for place in paid if any(function.factory.is_foreign for function in functions[place])]
+
+
+def write_term(trials: Trials, place: int) -> str:
+    return str(Sum((trials.rewards.terms[place],)))
+
+
+def write_gate(trials: Trials, place: int, outcome: int) -> str:
+    if trials.rewards.weights[place] < 0:
+        return "Subtract less of it."
+    if place == outcome:
+        return "Let it pay a right completion most in every group."
+    term, by = (write_argument(trials.rewards.rewards[one]) for one in (place, outcome))
+    return f"Pay it for right answers only: gate({term}, by={by})."
 
 
 def list_small_payments(trials: Trials, payments: list[Payment]) -> list[tuple[float, str]]:

@@ -54,14 +54,18 @@ def call_both(short: Call, long: Call) -> None:
     os._exit(0)  # else Python would wait for threads that the copy does not have
 
 
+def is_timed(term: Reward) -> bool:
+    """Whether a term scores a text by itself, so that the time which it takes can be measured."""
+    return not (term.is_async or term.asks or term.is_grouped)
+
+
 def find_late(
     rewards: Reward, first: Rows, right: str, attacks: Mapping[str, str], tokens: Tokenize
 ) -> dict[str, str]:
     """Return a warning for each long attack on the first row that a function of the user's own needs too long for."""
     said = dict[str, str]()
     long = {name: text for name, text in attacks.items() if len(text) > SHORT}
-    timed = [term for term in rewards.rewards if not (term.is_async or term.asks or term.is_grouped)]
-    for term in filter(has_own_code, timed):
+    for term in filter(is_timed, filter(has_own_code, rewards.rewards)):
         short = partial(score_groups, term, first, [[right]], tokens)
         for name in long.keys() - said:
             if is_late(short, partial(score_groups, term, first, [[long[name]]], tokens)):

@@ -1,5 +1,6 @@
 """Trials: completions of dataset rows, in the form that pays best, with the scores that every check reads."""
 
+import time
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
@@ -9,7 +10,7 @@ from pandas import DataFrame
 
 from ..answers.solutions import read_gold
 from ..expressions import Reward, leave_out_witnesses
-from ..function_rewards import FunctionReward, find_functions
+from ..function_rewards import FunctionReward, find_functions, has_own_code
 from ..scores import Score
 from .attack_completions import FORMLESS, attacks, collect_worthless
 from .completions import (
@@ -23,12 +24,14 @@ from .completions import (
     split_words,
     write_pairs,
 )
-from .limits import SHORT, find_late
+from .limits import SHORT, find_late, is_timed
+from .mixed_groups import MixedGroup, score_mixed_groups
 from .search import FoundForm, Scores, find_form
 
 
 TRIED_ROWS = 128  # largest number of dataset rows whose completions are scored
 ATTACKED_ROWS = 16  # largest number of dataset rows on which attacks are tried, too
+ATTACK_SECONDS = 6.0  # time of attacks after those on the first row; a slow function is attacked on fewer rows
 GUESSED_ROWS = 8  # largest number of rows whose right answers are guesses in other rows
 ANSWERS = ("right", "wrong", "helpless")  # all other completions are attacks
 
@@ -44,6 +47,7 @@ class Trials:
     texts: list[dict[str, str]]  # the completions of each row by their name, which form a group
     scores: dict[str, Scores]  # by the name of a completion, for each row
     every: Scores  # of all completions
+    mixed: list[MixedGroup]  # if a reward compares the completions of a group
     late: list[str]  # what terms take too long on a text, which is left out
     milliseconds: list[float]  # mean time of each term for one completion
 
@@ -54,6 +58,11 @@ class Trials:
     def average(self, name: str) -> Any:
         """Return what a kind of completions earns on average from each term and in total. It is NaN if all scores are None."""
         return DataFrame(self.scores[name]).mean().to_numpy()
+
+    @property
+    def compared(self) -> list[bool]:
+        """Whether each term compares the completions of a group."""
+        return [reward.is_grouped for reward in self.rewards.rewards]
 
     @property
     def reading(self) -> list[int]:
@@ -87,18 +96,33 @@ def make_trials(
     table, milliseconds = score_texts(rewards, found.rows, texts, attacked, tokens)
     names = dict.fromkeys(name for completions in texts for name in completions)
     scores = {name: table.reindex([(place, name) for place in range(len(texts))]).to_numpy() for name in names}
-    return Trials(rewards, found, has_solution, texts, scores, table.to_numpy(), [*late.values()], milliseconds)
+    mixed = score_mixed_groups(rewards, found.rows, texts, tokens) if has_solution else []
+    return Trials(rewards, found, has_solution, texts, scores, table.to_numpy(), mixed, [*late.values()], milliseconds)
 
 
 def score_texts(
     rewards: Reward, rows: Rows, texts: list[dict[str, str]], attacked: int, tokens: Tokenize
 ) -> tuple[DataFrame, list[float]]:
-    """Return the scores by row and name, and the time of each term: attacks are longer than other texts, and are not timed."""
-    scores: list[list[Score]] = []
-    for part in (slice(attacked), slice(attacked, None)):
+    """
+    Return the scores by row and name, and the time of each term: attacks are longer than other texts, and are not timed.
+
+    If the first row takes a user's function long, attacks are removed from the last of `texts`.
+    """
+
+    def score(part: slice) -> tuple[list[list[Score]], list[float]]:
+        groups = [[*completions.values()] for completions in texts[part]]
+        return score_groups(rewards, rows[part], groups, tokens)
+
+    first = 1 if any(map(has_own_code, rewards.rewards)) else max(attacked, 1)
+    start = time.monotonic()
+    scores, milliseconds = score(slice(first))
+    if first < attacked:
+        attacked = min(attacked, first + int(ATTACK_SECONDS / (time.monotonic() - start)))
+        texts[attacked:] = [{name: made[name] for name in ANSWERS} for made in texts[attacked:]]
+    attacked = max(first, attacked)
+    for part in (slice(first, attacked), slice(attacked, None)):
         if rows[part]:
-            groups = [[*completions.values()] for completions in texts[part]]
-            scored, milliseconds = score_groups(rewards, rows[part], groups, tokens)
+            scored, milliseconds = score(part)
             scores += scored
     names = [(place, name) for place, completions in enumerate(texts) for name in completions]
     return DataFrame(scores, names, dtype=float), milliseconds
@@ -120,10 +144,11 @@ def write_worthless(
     golds = (read_gold(gold) for row in found.rows for gold in list_known_solutions(rewards, row)[:1])
     others = [*dict.fromkeys(filter(None, golds))][:GUESSED_ROWS]
     kept = {*FORMLESS, *collect_worthless(rewards)}
+    is_limited = all(map(is_timed, filter(has_own_code, rewards.rewards)))
     written = []
     for place, row in enumerate(found.rows[:attacked]):
         made = attacks(rewards, row, lambda text: len(tokens(text)), found.form, others)
-        if place:  # regular expressions of users take quadratic time for what never closes
+        if place or not is_limited:  # regular expressions of users take quadratic time for what never closes
             made["unclosed tags"] = made["unclosed tags"][:SHORT]
         written.append({name: text for name, text in made.items() if has_solution or name in kept})
     return written

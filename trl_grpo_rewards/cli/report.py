@@ -69,7 +69,8 @@ def summarize_report(report: dict[str, Any]) -> str:
     runs, lines = report["runs"], []
     for run in runs:
         rows = [
-            [one["name"], *(spell(one[end], one["is_share"]) for end in ("start", "end"))] for one in run["changes"]
+            [one["name"], *(show_value(one[end], one["is_share"]) for end in ("start", "end"))]
+            for one in run["changes"]
         ]
         lines += console.format_table([[run["name"], "start", "end"], *rows], "<>>")
         size = f" x {run['group_size']}" if run["group_size"] else ""
@@ -92,5 +93,5 @@ def summarize_report(report: dict[str, Any]) -> str:
     return "\n".join([*lines, f"{verdict.rstrip('.')}.", f"The report is in {report['page']}."])
 
 
-def spell(value: float | None, is_share: bool) -> str:
+def show_value(value: float | None, is_share: bool) -> str:
     return "–" if value is None else f"{value:{'.1%' if is_share else '.3f'}}"

@@ -180,18 +180,20 @@ def compare_ends(run: RunStatistics, ends: Ranges) -> list[dict[str, Any]]:
 def compare_metrics(
     log: Sequence[dict[str, Any]], rewards: Iterable[str], ends: Sequence[Sequence[int]]
 ) -> list[dict[str, Any]]:
-    """Return the mean of each metric of a reward at both ends. An end without an entry has the next one, if it is another."""
+    """Return the mean at both ends of each metric that a reward logs, unless it is always 0."""
     changes = []
     for name in list_metrics(log):
         known = [(entry["step"], entry[name]) for entry in log if is_number(entry.get(name))]
         if name.partition("/")[0] in rewards and any(value for _, value in known):
-            inside = [[value for step, value in known if first <= step <= last] for first, last in ends]
-            next_ones = (known[0][1] if len(known) > 1 else None, known[-1][1])
-            values = [
-                statistics.fmean(found) if found else other for found, other in zip(inside, next_ones, strict=False)
-            ]
-            changes.append({"what": name, "share": False, "values": values, "margin": None})
+            changes.append({"what": name, "share": False, "values": average_ends(known, ends), "margin": None})
     return changes
+
+
+def average_ends(known: Sequence[tuple[int, float]], ends: Sequence[Sequence[int]]) -> list[float | None]:
+    """Return the mean of logged values at each end. An end without an entry has the next one, if it is another."""
+    next_ones = (known[0][1] if len(known) > 1 else None, known[-1][1])
+    inside = [[value for step, value in known if first <= step <= last] for first, last in ends]
+    return [statistics.fmean(found) if found else other for found, other in zip(inside, next_ones, strict=False)]
 
 
 def find_margin(ends: Ranges, name: str) -> float | None:

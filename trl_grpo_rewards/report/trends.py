@@ -5,7 +5,7 @@ import os
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import repeat
 from typing import Any
@@ -334,7 +334,7 @@ def select_curves(log: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def list_metrics(log: list[dict[str, Any]]) -> list[str]:
+def list_metrics(log: Sequence[dict[str, Any]]) -> list[str]:
     """Return the names under which rewards have logged values with `log_metric`, and callbacks of the user."""
     names = dict.fromkeys(name for entry in log if "reward" in entry for name in entry)
     return [name for name in names if not LOGGED_BY_TRAINERS.fullmatch(name)][:MAX_METRICS]

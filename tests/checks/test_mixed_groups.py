@@ -1,0 +1,116 @@
+"""What `check` says of rewards that compare the completions of a group."""
+
+import re
+from difflib import SequenceMatcher
+
+import pytest
+
+from trl_grpo_rewards import boxed, demo, distinct, gate, reward, share, shortest
+from trl_grpo_rewards.checks import check, trials
+
+
+DATA = demo.arithmetic(size=64)
+
+
+@reward(grouped=True)
+def unlike_others(prompt: str, completions: list) -> list[float]:
+    return [float(completions.count(completion) == 1) for completion in completions]
+
+
+@reward(grouped=True)
+def far_from_others(prompt: str, completions: list) -> list[float]:
+    count = max(1, len(completions) - 1)
+    return [sum(1 - SequenceMatcher(None, a, b).ratio() for b in completions) / count for a in completions]
+
+
+@reward(grouped=True)
+def as_most_do(prompt: str, completions: list) -> list[float]:
+    return [completions.count(completion) / len(completions) for completion in completions]
+
+
+@reward(grouped=True)
+def briefest(prompt: str, completions: list) -> list[float]:
+    shortest = min(map(len, completions))
+    return [float(len(completion) == shortest) for completion in completions]
+
+
+@reward(grouped=True)
+def most_words(completions: list, prompt: str) -> list[float]:
+    most = max(len(completion.split()) for completion in completions)
+    return [len(completion.split()) / max(1, most) for completion in completions]
+
+
+@reward(grouped=True)
+def right_and_unlike(prompt: str, completions: list, solution: str) -> list[float]:
+    """Its own gate."""
+    is_right = [completion.endswith(f"\\boxed{{{solution}}}") for completion in completions]
+    return [
+        float(right) * (1 + 0.5 / completions.count(one)) for right, one in zip(is_right, completions, strict=True)
+    ]
+
+
+@reward(grouped=True)
+def right_or_unlike(prompt: str, completions: list, solution: str) -> list[float]:
+    is_right = [completion.endswith(f"\\boxed{{{solution}}}") for completion in completions]
+    return [float(right) + 1.5 / completions.count(one) for right, one in zip(is_right, completions, strict=True)]
+
+
+def find(rewards, data=DATA):
+    found = check(rewards, data)
+    return [
+        [text for one in found for text in getattr(one, kind) if "group" in text] for kind in ("faults", "warnings")
+    ]
+
+
+@pytest.mark.parametrize(
+    "term, said",
+    [
+        (2 * unlike_others(), "earns 2 and each of seven equal right ones 1 "),
+        (3 * far_from_others(), "earns 3 and each of seven equal right ones 1"),
+        (2 * distinct(), "earns 2 and each of seven equal right ones 1 "),
+        (-2 * as_most_do(), "earns -0.25 and each of seven equal right ones -0.75 "),
+        (2 * as_most_do(), "a right completion earns 1.25 and each of seven equal wrong ones 1.75 "),
+        (1 * briefest(), "an empty completion earns 1 and each of seven equal right ones 1 "),
+    ],
+)
+def test_what_is_worthless_must_not_earn_more_than_what_is_right_in_its_group(term, said):
+    (fault,), _ = find(boxed(evaluated=True) + term)
+    assert re.search(said, fault) and f"the term {term} prefers what is worthless" in fault
+    if term.weights[0] < 0:
+        assert fault.endswith("Subtract less of it.")
+        return
+    assert fault.endswith(f"gate({term.rewards[0]}, by=boxed(evaluated=True)).")
+    gated = term.weights[0] * gate(term.rewards[0], by=boxed(evaluated=True))
+    faults, _ = find(boxed(evaluated=True) + gated)
+    assert not faults
+
+
+@pytest.mark.parametrize("term", [0.2 * unlike_others(), 0.2 * far_from_others(), 0.3 * briefest()])
+def test_what_noise_earns_among_wrong_answers_is_a_warning_unless_it_is_gated(term):
+    faults, (said,) = find(boxed(evaluated=True) + term)
+    assert not faults and said.startswith(f"{term} earns ") and "only this is learned" in said
+    gated = term.weights[0] * gate(term.rewards[0], by=boxed(evaluated=True))
+    assert find(boxed(evaluated=True) + gated) == [[], []]
+
+
+@pytest.mark.parametrize(
+    "rewards",
+    [
+        boxed(evaluated=True) + 0 * unlike_others(),
+        boxed(evaluated=True) + 0.2 * shortest(boxed(evaluated=True)),
+        boxed(evaluated=True) + gate(shortest(boxed(evaluated=True)), by=share(boxed(evaluated=True)), at_least=0.5),
+        boxed(evaluated=True) + 0.2 * distinct(),
+        boxed(evaluated=True) + 0.2 * as_most_do(),
+        right_and_unlike(),
+    ],
+)
+def test_groups_that_pay_what_is_right_most_are_not_mentioned(rewards):
+    assert find(rewards) == [[], []]
+
+
+def test_a_function_that_takes_long_is_attacked_on_few_rows(monkeypatch):
+    monkeypatch.setattr(trials, "ATTACK_SECONDS", 1e-9)
+    found = next(
+        one for one in check(boxed(evaluated=True) + 0.01 * far_from_others(), DATA) if one.title == "attacks"
+    )
+    assert {attack["tried"] for attack in found.data["attacks"]} == {1} and not found.faults
