@@ -117,6 +117,7 @@ def data():
             {"what": "Live groups", "share": True, "values": [1.0, 0.28125]},
             {"what": "Total reward", "share": False, "values": [0.5]},
         ],
+        "held_out": [],
         "anomalies": [],
         "advice": "",
     }
@@ -154,12 +155,36 @@ def test_a_short_run_is_said_to_be_short_and_a_run_without_records_what_adds_the
     assert shown[-2] == "With group records, the report also shows every group: use ours."
 
 
-def test_several_runs_have_a_table_each(data):
-    other = data | {"name": "runs/with/a/long/path", "changes": data["changes"][:1]}
+def test_several_runs_are_next_to_each_other_and_many_have_a_table_each(data):
+    other = data | {"name": "other", "changes": data["changes"][:1]}
     other |= {"anomalies": [{"title": "It fell", "details": "Look."}], "checked": False, "groups": 1}
-    assert show(data, other)[4:] == [
-        "steps: 1-40, groups: 1,280 x 8", "", "runs/with/a/long/path   start    end", "Live groups            100.0%  28.1%", "",
-        "steps: 1-40, groups: 1 x 8", "", "start and end: the means over the first and the last steps", "",
-        "warning of runs/with/a/long/path: It fell. Look.", "",
+    end = [
+        "", "start and end: the means over the first and the last steps", "",
+        "warning of other: It fell. Look.", "",
         "1 warning; some runs are too short for most checks.", "The report is in report.html.",
     ]  # fmt: skip
+    assert show(data, other) == [
+        "start → end       run\\x1b[2J           other", "Live groups   100.0% → 28.1%  100.0% → 28.1%",
+        "Total reward   0.500 → 0.500", "", "run\\x1b[2J, steps: 1-40, groups: 1,280 x 8",
+        "other, steps: 1-40, groups: 1 x 8", *end,
+    ]  # fmt: skip
+    assert show(data, data, data, other)[14:] == [
+        "", "other         start    end", "Live groups  100.0%  28.1%", "",
+        "steps: 1-40, groups: 1 x 8", *end,
+    ]  # fmt: skip
+
+
+def test_held_out_values_come_first(data):
+    values = [("boxed", [0.25, 0.75]), ("dead groups", [1.0, 0.5]), ("style/chars", [None, 9.0])]
+    held_out = [
+        {"dataset": None, "evaluations": 2, "values": values},
+        {"dataset": "gsm8k", "evaluations": 1, "values": values[:1]},
+    ]
+    shown = show(data | {"held_out": held_out, "is_share": True, "outcome": "boxed"})
+    assert shown[1:5] == [
+        "boxed (held-out)          25.0%  75.0%", "dead groups (held-out)   100.0%  50.0%",
+        "style/chars (held-out)        –  9.000", "boxed (held-out, gsm8k)       –  75.0%",
+    ]  # fmt: skip
+    assert (
+        "start and end: the means over the first and the last tenth of the steps; held-out: two evaluations" in shown
+    )

@@ -33,12 +33,14 @@ def test_runs_are_compared_problem_by_problem_where_both_have_them(tmp_path):
     save_problems(other, 20, {problem: min(mean + 0.125, 1.0) for problem, mean in easy.items()} | {"another": 0.0})
     save_problems(other, 90, dict.fromkeys(easy, 0.0))  # of an earlier run in this folder
     told = compare(tmp_path, one, other)
-    assert told.startswith("other is better than one by 0.10 ± 0.01 on the same 64 held-out problems.")
+    assert told.startswith(
+        "other is better than one: on the same 64 held-out problems, its boxed is higher by 0.10 ± 0.01 (95 % interval)."
+    )
     assert (
         "It took 2 more seconds (1.05 times as many) and " in told
         and "more generated tokens (1.05 times as many)." in told
     )
-    assert compare(tmp_path, other, one).startswith("one is worse than other by 0.10 ± 0.01")
+    assert compare(tmp_path, other, one).startswith("one is worse than other: on the same")
 
 
 def test_without_problems_in_common_the_last_evaluations_are_compared(tmp_path):
@@ -47,7 +49,8 @@ def test_without_problems_in_common_the_last_evaluations_are_compared(tmp_path):
     assert compare(tmp_path, one, other).startswith("1 is ")
     assert "held-out problems, which may differ" in compare(tmp_path, one, other)
     told = compare(tmp_path, *(saved(tmp_path / name, [*map(entry, range(1, 21))]) for name in "ab"))
-    assert told.startswith("b is about as good as a at the end of training: the difference is 0.00 ± ")
+    assert told.startswith("b is about as good as a: at the end of training, its total reward is lower by 0.00 ± ")
+    assert "(95 % interval), which may be chance." in told
 
 
 def test_runs_with_different_outcomes_are_not_compared(tmp_path):

@@ -8,6 +8,9 @@ from ..report.pages import write_page
 from . import console
 
 
+SIDE_BY_SIDE = 3  # largest number of runs in one table, which fits a terminal of 80 columns
+
+
 def build_parser() -> console.CommandParser:
     parser = console.CommandParser(
         prog="trl-grpo-rewards report",
@@ -44,16 +47,7 @@ def describe_report(runs: Sequence[dict[str, Any]], page: Path) -> dict[str, Any
             "group_size": data["size"],
             "first_step": data["steps"][0],
             "last_step": data["steps"][1],
-            "changes": [
-                {
-                    "name": one["what"],
-                    "is_share": one["share"],
-                    "start": one["values"][0],
-                    "end": one["values"][-1],
-                    "margin": one.get("margin"),
-                }
-                for one in data["changes"]
-            ],
+            "changes": [*list_held_out(data), *list_trained(data)],
             "warnings": [f"{one['title']}. {one['details']}" for one in data["anomalies"]],
             "is_long_enough_for_warnings": data["checked"],
             "comparison": data.get("comparison", ""),
@@ -65,20 +59,72 @@ def describe_report(runs: Sequence[dict[str, Any]], page: Path) -> dict[str, Any
     return {"page": str(page), "runs": described}
 
 
+def list_held_out(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the values of the first and the last evaluation on each dataset. If there is one, it is the end."""
+    return [
+        {
+            "name": f"{name} (held-out{', ' * bool(one['dataset'])}{one['dataset'] or ''})",
+            "is_share": name.endswith(" groups") or (data["is_share"] and name == data["outcome"]),
+            "start": first if one["evaluations"] > 1 else None,
+            "end": last,
+            "margin": None,
+        }
+        for one in data["held_out"]
+        for name, (first, last) in one["values"]
+    ]
+
+
+def list_trained(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the values in training at the start and at the end of a run."""
+    return [
+        {
+            "name": one["what"],
+            "is_share": one["share"],
+            "start": one["values"][0],
+            "end": one["values"][-1],
+            "margin": one.get("margin"),
+        }
+        for one in data["changes"]
+    ]
+
+
+def tabulate(runs: Sequence[dict[str, Any]]) -> list[str]:
+    """Return a table of the values of one run, or of several next to each other."""
+    values = [
+        {one["name"]: [show_value(one, end) for end in ("start", "end")] for one in run["changes"]} for run in runs
+    ]
+    names = dict.fromkeys(name for known in values for name in known)
+    if len(runs) == 1:
+        rows = [[runs[0]["name"], "start", "end"], *([name, *values[0][name]] for name in names)]
+    else:
+        heads = ["start → end", *(run["name"] for run in runs)]
+        rows = [heads, *([name, *(" → ".join(known.get(name, ())) for known in values)] for name in names)]
+    return console.format_table(rows, "<" + ">" * len(rows[0]))
+
+
+def show_value(change: dict[str, Any], end: str) -> str:
+    value = change[end]
+    return "–" if value is None else f"{value:{'.1%' if change['is_share'] else '.3f'}}"
+
+
+def describe_size(run: dict[str, Any]) -> str:
+    size = f" x {run['group_size']}" if run["group_size"] else ""
+    groups = f", groups: {run['groups']:,}{size}" if run["groups"] else ""
+    return f"steps: {run['first_step']}-{run['last_step']}{groups}"
+
+
 def summarize_report(report: dict[str, Any]) -> str:
     runs, lines = report["runs"], []
-    for run in runs:
-        rows = [
-            [one["name"], *(show_value(one[end], one["is_share"]) for end in ("start", "end"))]
-            for one in run["changes"]
-        ]
-        lines += console.format_table([[run["name"], "start", "end"], *rows], "<>>")
-        size = f" x {run['group_size']}" if run["group_size"] else ""
-        groups = f", groups: {run['groups']:,}{size}" if run["groups"] else ""
-        lines += ["", f"steps: {run['first_step']}-{run['last_step']}{groups}", ""]
+    if 1 < len(runs) <= SIDE_BY_SIDE:
+        sizes = [f"{console.make_printable(run['name'])}, {describe_size(run)}" for run in runs]
+        lines += [*tabulate(runs), "", *sizes, ""]
+    else:
+        lines += [line for run in runs for line in [*tabulate([run]), "", describe_size(run), ""]]
     is_long = all(one["is_long_enough_for_warnings"] for one in runs)
+    is_evaluated = any("(held-out" in one["name"] for run in runs for one in run["changes"])
     lines.append(
         f"start and end: the means over the first and the last {'tenth of the steps' if is_long else 'steps'}"
+        f"{'; held-out: two evaluations' * is_evaluated}"
     )
     lines += console.format_texts([one["comparison"] for one in runs if one["comparison"]], "the report")
     if doubts := sum(len(one["doubtful_solutions"]) for one in runs):
@@ -91,7 +137,3 @@ def summarize_report(report: dict[str, Any]) -> str:
     if advice := next((one["advice"] for one in runs if one["advice"]), ""):
         verdict += f".\nWith group records, the report also shows every group: {advice}"
     return "\n".join([*lines, f"{verdict.rstrip('.')}.", f"The report is in {report['page']}."])
-
-
-def show_value(value: float | None, is_share: bool) -> str:
-    return "–" if value is None else f"{value:{'.1%' if is_share else '.3f'}}"

@@ -47,12 +47,15 @@ def tell_difference(
 
 
 def spell_difference(first: dict[str, Any], other: dict[str, Any], mean: float, margin: float, where: str) -> str:
-    if not math.isfinite(margin):
-        return f"{other['name']} is {mean:+.2f} against {first['name']} {where}, which may be chance."
-    if abs(mean) <= margin:
-        return f"{other['name']} is about as good as {first['name']} {where}: the difference is {mean:.2f} ± {margin:.2f}."
-    word = "better" if mean > 0 else "worse"
-    return f"{other['name']} is {word} than {first['name']} by {abs(mean):.2f} ± {margin:.2f} {where}."
+    word = "better than" if mean > 0 else "worse than"
+    if not abs(mean) > margin:
+        word = "about as good as"
+    interval = f" ± {margin:.2f} (95 % interval)" if math.isfinite(margin) else ""
+    change = (
+        f"its {first['outcome'] or 'total reward'} is {'higher' if mean > 0 else 'lower'} by {abs(mean):.2f}{interval}"
+    )
+    chance = "" if abs(mean) > margin else ", which may be chance"
+    return f"{other['name']} is {word} {first['name']}: {where}, {change}{chance}."
 
 
 class ComparedScore(NamedTuple):

@@ -379,7 +379,7 @@ def compare_held_out(log: list[dict[str, Any]]) -> list[dict[str, Any]]:
             "steps": [evaluations[0]["step"], evaluations[-1]["step"]],
             "problems": round(math.prod(read_finite(evaluations[-1].get(name)) or 0.0 for name in SIZE)),
             "is_long": (read_finite(evaluations[-1].get("runtime")) or 0.0) > LONG,
-            "values": pair_evaluations(evaluations, "mean", TITLES),
+            "values": pair_evaluations(evaluations, "mean", TITLES) + pair_metrics(evaluations[0], evaluations[-1]),
             "deviations": dict(pair_evaluations(evaluations, "std", {"reward_std": "total reward"})),
         }
         for dataset, evaluations in sets.items()
@@ -394,6 +394,13 @@ def pair_evaluations(
     named = {name: match[1] for name in before if (match := re.fullmatch(f"rewards/(.+)/{part}", name))}
     named |= {name: titles[name] for name in ("reward", *before) if name in titles.keys() & before.keys()}
     return [(title, [read_finite(before[name]), read_finite(after.get(name))]) for name, title in named.items()]
+
+
+def pair_metrics(before: dict[str, Any], after: dict[str, Any]) -> list[tuple[str, list[float | None]]]:
+    """Return the first and last value of what each reward has logged, unless both are 0."""
+    names = [name for name in before if f"rewards/{name.partition('/')[0]}/mean" in before]
+    pairs = [(name, [read_finite(before[name]), read_finite(after.get(name))]) for name in names]
+    return [(name, values) for name, values in pairs if any(values)]
 
 
 def read_finite(value: Any) -> float | None:
