@@ -246,7 +246,8 @@ def describe_steps(args: FilteredGRPOConfig) -> str:
     steps = Fraction((args.steps_per_generation or parts) * args.num_iterations, parts)
     learned = args.per_device_train_batch_size * args.world_size * parts
     updates = f"{steps} updates, each" if steps > 1 else f"{steps} update"
-    sampled = f"samples {count(completions // size, 'prompt')} with {size} completions each ({completions:,})"
+    part = f", {completions // args.world_size:,} in each process" if args.world_size > 1 else ""
+    sampled = f"samples {count(completions // size, 'prompt')} with {size} completions each ({completions:,}{part})"
     if steps == 1 and learned == completions:
         return f"Each step {sampled}, and updates the weights once."
     return f"A generation {sampled}, for {updates} from {learned:,} completions."
