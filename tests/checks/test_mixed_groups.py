@@ -29,7 +29,7 @@ def as_most_do(prompt: str, completions: list) -> list[float]:
 
 
 @reward(grouped=True)
-def briefest(prompt: str, completions: list) -> list[float]:
+def least_text(prompt: str, completions: list) -> list[float]:
     shortest = min(map(len, completions))
     return [float(len(completion) == shortest) for completion in completions]
 
@@ -70,7 +70,7 @@ def find(rewards, data=DATA):
         (2 * distinct(), "earns 2 and each of seven equal right ones 1 "),
         (-2 * as_most_do(), "earns -0.25 and each of seven equal right ones -0.75 "),
         (2 * as_most_do(), "a right completion earns 1.25 and each of seven equal wrong ones 1.75 "),
-        (1 * briefest(), "an empty completion earns 1 and each of seven equal right ones 1 "),
+        (1 * least_text(), "an empty completion earns 1 and each of seven equal right ones 1 "),
     ],
 )
 def test_what_is_worthless_must_not_earn_more_than_what_is_right_in_its_group(term, said):
@@ -85,7 +85,7 @@ def test_what_is_worthless_must_not_earn_more_than_what_is_right_in_its_group(te
     assert not faults
 
 
-@pytest.mark.parametrize("term", [0.2 * unlike_others(), 0.2 * far_from_others(), 0.3 * briefest()])
+@pytest.mark.parametrize("term", [0.2 * unlike_others(), 0.2 * far_from_others(), 0.3 * least_text()])
 def test_what_noise_earns_among_wrong_answers_is_a_warning_unless_it_is_gated(term):
     faults, (said,) = find(boxed(evaluated=True) + term)
     assert not faults and said.startswith(f"{term} earns ") and "only this is learned" in said
