@@ -17,8 +17,9 @@ import torch
 from transformers import PrinterCallback, TrainerCallback
 from trl import GRPOTrainer, get_peft_config
 
-from trl_grpo_rewards.cli.job import prepare_job, read_job
+from trl_grpo_rewards.cli.job import prepare_job
 from trl_grpo_rewards.cli.job_files import choose_model
+from trl_grpo_rewards.cli.job_options import read_job
 from trl_grpo_rewards.cli.main import read_ahead
 from trl_grpo_rewards.training.trainer import FilteredGRPOTrainer
 

@@ -30,7 +30,8 @@ from trl_grpo_rewards.checks.completions import (
 from trl_grpo_rewards.checks.search import find_form
 from trl_grpo_rewards.checks.trials import take_rows
 from trl_grpo_rewards.cli.console import build_rewards, exit_on
-from trl_grpo_rewards.cli.job import prepare_job, read_job
+from trl_grpo_rewards.cli.job import prepare_job
+from trl_grpo_rewards.cli.job_options import read_job
 from trl_grpo_rewards.errors import describe_reward_error
 from trl_grpo_rewards.expressions import Reward, leave_out_witnesses
 from trl_grpo_rewards.function_rewards import FunctionReward, find_functions, without_asking

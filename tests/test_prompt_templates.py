@@ -138,7 +138,7 @@ def test_the_command_trains_with_a_template_and_its_report_names_it(command, tmp
     ],
 )  # fmt: skip
 def test_an_evaluation_fills_its_batches_with_whole_groups_unless_their_size_is_chosen(tmp_path, line, size):
-    from trl_grpo_rewards.cli.job import read_job
+    from trl_grpo_rewards.cli.job_options import read_job
 
     _, training, _ = read_job(["--output_dir", str(tmp_path), "--eval_strategy", "steps", *line], "train")
     assert training.per_device_eval_batch_size == size

@@ -13,7 +13,7 @@ from trl import GRPOConfig
 import trl_grpo_rewards
 from helpers.paths import ROOT, SCRIPTS
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, boxed, demo, reward
-from trl_grpo_rewards.cli.job import read_job
+from trl_grpo_rewards.cli.job_options import read_job
 from trl_grpo_rewards.cli.main import main, read_line
 from trl_grpo_rewards.function_rewards import RewardFactory
 from trl_grpo_rewards.records import read_records

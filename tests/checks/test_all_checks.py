@@ -28,7 +28,7 @@ def test_a_healthy_job_has_no_fault(config):
     tokenizer = AutoTokenizer.from_pretrained(demo.MODEL)
     rewards = boxed(evaluated=True) + 0.5 * tags("think")
     found = check(rewards, demo.arithmetic(size=64), config(FilteredGRPOConfig, max_completion_length=64), tokenizer)
-    assert as_text(found).endswith("No fault found.") and len(found) == 5
+    assert "\n\nNo fault found. A right completion earns 1" in as_text(found) and len(found) == 5
     header, boxes, form, total, batch, _ = found[-1].lines
     assert header.split()[-2:] == ["ms", "each"] and batch.startswith("a batch of 8 takes ")
     assert float(total.split()[-1]) == pytest.approx(float(boxes.split()[-1]) + float(form.split()[-1]), abs=0.0015)

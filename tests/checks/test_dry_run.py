@@ -57,7 +57,7 @@ def forgot(completion: str) -> float | None:
         (right_target(), "target", [None, None], "fault: Under right_target(), a right answer earns 0.000, .*the column 'target', such as None"),
         (boxed(evaluated=True) + 0.2 * grateful(), "solution", ["7", "8"],
          "warning: Reward 'grateful' gave 0 to every completion that was tried, so these checks cannot tell whether it works. Call it on a "
-         "completion that should earn more than 0; --details shows how."),
+         "completion that should earn more than 0; check --details shows how."),
         (boxed(evaluated=True) + 0.2 * forgot(), "solution", ["7", "8"], "warning: Reward 'forgot' gave None for every completion"),
         (forgot(), "solution", ["7", "8"], "fault: Reward 'forgot' gave None for every completion that was tried, so it never scores anything. If "
          "it is a function of your own, check that it ends with return."),

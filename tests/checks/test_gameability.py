@@ -128,13 +128,13 @@ def is_polite(completion: str) -> float:
 
 def list_brevity(rewards):
     found = check(rewards, demo.arithmetic(size=64))
-    return [text for one in found for text in one.warnings if "with an empty completion" in text]
+    return [text for one in found for text in one.warnings if "pays an empty completion" in text]
 
 
 @pytest.mark.parametrize("term", [0.3 * brevity_of_my_own(), 1e-4 * per_character(), 0.05 * shortest(is_polite())])
 def test_a_term_that_pays_an_empty_completion_more_than_a_right_one_is_a_warning_unless_it_is_gated(term):
     (said,) = list_brevity(boxed(evaluated=True) + term)
-    assert said.startswith(f"{term} earns ") and "only this is learned" in said
+    assert f"{term} pays an empty completion" in said and "only this is learned" in said
     assert said.endswith(f"gate({term.rewards[0]}, by=boxed(evaluated=True)).")
     assert not list_brevity(boxed(evaluated=True) + term.weights[0] * gate(term.rewards[0], by=boxed()))
 

@@ -88,7 +88,7 @@ def test_what_is_worthless_must_not_earn_more_than_what_is_right_in_its_group(te
 @pytest.mark.parametrize("term", [0.2 * unlike_others(), 0.2 * far_from_others(), 0.3 * least_text()])
 def test_what_noise_earns_among_wrong_answers_is_a_warning_unless_it_is_gated(term):
     faults, (said,) = find(boxed(evaluated=True) + term)
-    assert not faults and said.startswith(f"{term} earns ") and "only this is learned" in said
+    assert not faults and f"{term} pays " in said and "only this is learned" in said
     gated = term.weights[0] * gate(term.rewards[0], by=boxed(evaluated=True))
     assert find(boxed(evaluated=True) + gated) == [[], []]
 
@@ -114,3 +114,8 @@ def test_a_function_that_takes_long_is_attacked_on_few_rows(monkeypatch):
         one for one in check(boxed(evaluated=True) + 0.01 * far_from_others(), DATA) if one.title == "attacks"
     )
     assert {attack["tried"] for attack in found.data["attacks"]} == {1} and not found.faults
+
+
+def test_a_function_that_gives_one_score_only_among_different_completions_is_not_silent():
+    said = [text for one in check(boxed(evaluated=True) + 0.2 * unlike_others(), DATA) for text in one.warnings]
+    assert len(said) == 1 and "to every completion that was tried" not in said[0]

@@ -11,8 +11,8 @@ import pytest
 from datasets import Dataset, DatasetDict
 
 from trl_grpo_rewards import boxed
-from trl_grpo_rewards.cli.job import JobArguments
-from trl_grpo_rewards.cli.job import load_problems as load_job
+from trl_grpo_rewards.cli.job_data import load_problems as load_job
+from trl_grpo_rewards.cli.job_options import JobArguments
 
 
 def load_problems(name, *, least_rows=0, needed=(), **options):

@@ -9,7 +9,7 @@ import pytest
 
 import trl_grpo_rewards.cli.main as command_line
 from trl_grpo_rewards.cli.console import TEXTS
-from trl_grpo_rewards.cli.job import JobParser
+from trl_grpo_rewards.cli.job_options import JobParser
 from trl_grpo_rewards.cli.main import DESCRIPTIONS, build_job_parser, load_options
 
 

@@ -9,8 +9,8 @@ from accelerate.commands.config.config_args import load_config_from_file
 
 from helpers.processes import Forked
 from trl_grpo_rewards import demo, parse
-from trl_grpo_rewards.cli.job import read_job
 from trl_grpo_rewards.cli.job_files import RECIPE_FOLDER, RECIPES, check_output, choose_checkpoint
+from trl_grpo_rewards.cli.job_options import read_job
 from trl_grpo_rewards.cli.main import load_options, main, read_line
 
 

@@ -12,6 +12,7 @@ from ..prompt_templates import fill_template
 from ..registry import read_rewards
 from ..traits import ContradictoryForms, Findings
 from . import contract
+from .attack_completions import KINDS
 from .completions import SPELLED, Rows, Tokenize, split_words
 from .dry_run import DRY_RUN, check_dry_run, check_stability
 from .gameability import ATTACKS, NOT_RUN, check_attacks
@@ -147,8 +148,21 @@ def verdict(findings: list[Findings]) -> str:
     """Return the warnings, the faults and the number of faults as text."""
     faults = [text for one in findings for text in one.faults]
     lines = [f"warning: {text}" for one in findings for text in one.warnings] + [f"fault: {text}" for text in faults]
-    count = f"{len(faults)} fault{'s' * (len(faults) != 1)} found." if faults else "No fault found."
-    return "\n\n".join([*describe_untried(findings), *lines, count])
+    return "\n\n".join([*describe_untried(findings), *lines, count_faults(findings)])
+
+
+def count_faults(findings: Sequence[Findings]) -> str:
+    """Return how many faults there are, or else what the best worthless completion earns."""
+    faults = [text for one in findings for text in one.faults]
+    if faults:
+        return f"{len(faults)} fault{'s' * (len(faults) != 1)} found."
+    data: dict[str, Any] = {name: value for one in findings for name, value in one.data.items()}
+    worthless = [one for one in data.get("attacks", ()) if KINDS.get(one["name"]) in ("formless", "formed")]
+    right = data["dry_run"][-1]["right"] if "dry_run" in data else None
+    if right is None or not worthless:
+        return "No fault found."
+    best = max(worthless, key=lambda attack: attack["mean"])
+    return f"No fault found. A right completion earns {right:.3g}, and the best worthless one ('{best['name']}') {best['mean']:.3g}."
 
 
 def describe_untried(findings: Sequence[Findings]) -> list[str]:

@@ -129,7 +129,8 @@ def add_table(found: Findings, trials: Trials, means: dict[str, Any]) -> None:
 
 def add_silence(found: Findings, trials: Trials, place: int, reward: Reward) -> None:
     """Add what to say of a term that gives every completion the same score, or None."""
-    score, *others = np.unique(trials.every[:, place])
+    mixed = [group.scores[..., place].ravel() for group in trials.mixed]
+    score, *others = np.unique(np.concatenate([trials.every[:, place], *mixed]))
     if np.isnan(score):
         add_nothing(found, trials, reward)
     elif isinstance(reward, FunctionReward) and reward.factory.is_foreign and not others:  # ours may be 0
@@ -137,8 +138,8 @@ def add_silence(found: Findings, trials: Trials, place: int, reward: Reward) -> 
             return
         found.warnings.append(
             f"Reward '{reward.name}' gave {score:g} to every completion that was tried, so these checks cannot tell whether "
-            f"it works. Call it on a completion that should earn {'something else' if score else 'more than 0'}; --details "
-            f"shows how."
+            f"it works. Call it on a completion that should earn {'something else' if score else 'more than 0'}; check "
+            f"--details shows how."
         )
         row = trials.found.rows[0]
         chat = [{"role": "assistant", "content": "..."}]

@@ -35,7 +35,7 @@ SPOKEN = {
     "nothing": "an empty completion",
     "random words": "a completion of random words",
 }
-ALONE = "In a group without a right answer, only this is learned."
+ALONE = "Without a right answer in the group, only this is learned."
 
 QUESTIONS = TEXTS["questions"]  # for use without a dataset
 
@@ -184,8 +184,8 @@ def list_paid_brevity(trials: Trials, payments: list[Payment]) -> Iterator[str]:
     for place in list_own_terms(trials, payments[0].by):
         if is_most[place] and not trials.rewards.rewards[place].is_grouped:
             yield (
-                f"{write_term(trials, place)} earns {empty[place]:.3g} with an empty completion, and {right[place]:.3g} with a "
-                f"right one of {len(trials.texts[0]['right'])} characters. {ALONE} {write_gate(trials, place, payments[0].by)}"
+                f"{write_term(trials, place)} pays an empty completion {empty[place]:.3g}, and a right one of "
+                f"{len(trials.texts[0]['right'])} characters {right[place]:.3g}. {ALONE} {write_gate(trials, place, payments[0].by)}"
             )
 
 
@@ -198,8 +198,8 @@ def list_paid_noise(trials: Trials, outcome: int) -> Iterator[str]:
         noise, wrong, name = max(earned, key=lambda one: one[0] - one[1], default=(0.0, 0.0, ""))
         if trials.rewards.rewards[place].is_grouped and noise > wrong + ROUNDING:
             yield (
-                f"{write_term(trials, place)} earns {noise:.3g} with {SPOKEN[name]}, and {wrong:.3g} with each of seven equal wrong "
-                f"ones in its group. {ALONE} {write_gate(trials, place, outcome)}"
+                f"In a group with seven equal wrong completions, {write_term(trials, place)} pays {SPOKEN[name]} {noise:.3g}, and "
+                f"the wrong ones {wrong:.3g} each. {ALONE} {write_gate(trials, place, outcome)}"
             )
 
 

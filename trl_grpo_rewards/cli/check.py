@@ -6,17 +6,12 @@ from dataclasses import asdict
 from typing import Any
 
 from ..checks import Findings, as_text, check
-from ..checks.all_checks import describe_untried
+from ..checks.all_checks import count_faults, describe_untried
 from . import console
-from .job import (
-    BECOME_MESSAGES,
-    describe_sizes,
-    fit_prompts,
-    load_tokenizer,
-    prepare_job,
-    read_job,
-)
+from .job import BECOME_MESSAGES, describe_sizes, load_tokenizer, prepare_job
+from .job_data import fit_prompts
 from .job_files import choose_model
+from .job_options import read_job
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -58,7 +53,6 @@ def summarize_findings(findings: Sequence[Findings]) -> str:
     faults = [f"fault: {text}" for one in findings for text in one.faults]
     warnings = [f"warning: {text}" for one in findings for text in one.warnings]
     shown = console.format_texts([*faults, *warnings], "--details")
-    last = f"{console.count(len(faults), 'fault')} found." if faults else "No fault found."
     first = console.format_texts(describe_untried(findings), "")
     lines = [
         *first,
@@ -68,4 +62,4 @@ def summarize_findings(findings: Sequence[Findings]) -> str:
         *shown,
         *([""] if shown else []),
     ]
-    return "\n".join([*lines, f"{last} --details shows every finding."])
+    return "\n".join([*lines, *console.format_texts([f"{count_faults(findings)} --details shows every finding."], "")])

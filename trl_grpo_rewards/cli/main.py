@@ -113,7 +113,7 @@ def load_options(command: str) -> list[dict[str, Any]]:
         if file.stat().st_uid == getattr(os, "geteuid", int)():
             table = dict(json.loads(file.read_text(encoding="utf-8")))
     if command not in table:
-        from .job import list_options  # imports torch and TRL
+        from .job_options import list_options  # imports torch and TRL
 
         table = {name: list_options(name) for name in DESCRIPTIONS}
         with contextlib.suppress(OSError):
@@ -129,7 +129,7 @@ def find_table() -> Path:
     """Return the file of the table for this environment, which its name begins with, and the versions in it."""
     names = ("trl", "transformers", __package__.split(".")[0])
     places = [str(spec and spec.origin) for spec in map(find_spec, names)]
-    sources = [Path(__file__).parents[1] / name for name in ("cli/job.py", "training/config.py")]
+    sources = [Path(__file__).parents[1] / name for name in ("cli/job_options.py", "training/config.py")]
     times = [source.stat().st_mtime_ns for source in sources]  # a clone keeps its version
     keys = [sha256(str(key).encode()).hexdigest()[:16] for key in (places, [*map(find_version, names), *times])]
     cache = os.environ.get("XDG_CACHE_HOME", "")

@@ -8,7 +8,7 @@ from ..report.pages import write_page
 from . import console
 
 
-SIDE_BY_SIDE = 3  # largest number of runs in one table, which fits a terminal of 80 columns
+MOST_COMPARED = 3  # largest number of runs in one table, which fits a terminal of 80 columns
 
 
 def build_parser() -> console.CommandParser:
@@ -88,12 +88,14 @@ def list_trained(data: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def tabulate(runs: Sequence[dict[str, Any]]) -> list[str]:
+def tabulate_values(runs: Sequence[dict[str, Any]]) -> list[str]:
     """Return a table of the values of one run, or of several next to each other."""
     values = [
         {one["name"]: [show_value(one, end) for end in ("start", "end")] for one in run["changes"]} for run in runs
     ]
     names = dict.fromkeys(name for known in values for name in known)
+    if len({run["expression"] for run in runs}) > 1:  # totals of other sums
+        names = dict.fromkeys(name for name in names if not name.lower().startswith("total reward"))
     if len(runs) == 1:
         rows = [[runs[0]["name"], "start", "end"], *([name, *values[0][name]] for name in names)]
     else:
@@ -115,16 +117,16 @@ def describe_size(run: dict[str, Any]) -> str:
 
 def summarize_report(report: dict[str, Any]) -> str:
     runs, lines = report["runs"], []
-    if 1 < len(runs) <= SIDE_BY_SIDE:
+    if 1 < len(runs) <= MOST_COMPARED:
         sizes = [f"{console.make_printable(run['name'])}, {describe_size(run)}" for run in runs]
-        lines += [*tabulate(runs), "", *sizes, ""]
+        lines += [*tabulate_values(runs), "", *sizes, ""]
     else:
-        lines += [line for run in runs for line in [*tabulate([run]), "", describe_size(run), ""]]
+        lines += [line for run in runs for line in [*tabulate_values([run]), "", describe_size(run), ""]]
     is_long = all(one["is_long_enough_for_warnings"] for one in runs)
     is_evaluated = any("(held-out" in one["name"] for run in runs for one in run["changes"])
     lines.append(
         f"start and end: the means over the first and the last {'tenth of the steps' if is_long else 'steps'}"
-        f"{'; held-out: two evaluations' * is_evaluated}"
+        f"{', or the first and the last evaluation' * is_evaluated}"
     )
     lines += console.format_texts([one["comparison"] for one in runs if one["comparison"]], "the report")
     if doubts := sum(len(one["doubtful_solutions"]) for one in runs):

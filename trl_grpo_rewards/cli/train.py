@@ -39,16 +39,10 @@ from ..training.recording import PlacePrinter
 from ..training.trainer import FilteredGRPOTrainer
 from ..traits import Findings
 from .console import FAULTY, INTERRUPTED, MISUSED, end, exit_on, format_table
-from .job import (
-    BECOME_MESSAGES,
-    describe_sizes,
-    describe_steps,
-    fit_prompts,
-    load_tokenizer,
-    prepare_job,
-    read_job,
-)
+from .job import BECOME_MESSAGES, describe_sizes, describe_steps, load_tokenizer, prepare_job
+from .job_data import fit_prompts
 from .job_files import FROM_WEIGHTS, choose_checkpoint, choose_model
+from .job_options import read_job
 
 
 logger = logging.getLogger(__name__)
