@@ -1,9 +1,11 @@
 """What `check` says of rewards that compare the completions of a group."""
 
 import re
+import time
 from difflib import SequenceMatcher
 
 import pytest
+from datasets import Dataset
 
 from trl_grpo_rewards import boxed, demo, distinct, gate, reward, share, shortest
 from trl_grpo_rewards.checks import check, trials
@@ -32,12 +34,6 @@ def as_most_do(prompt: str, completions: list) -> list[float]:
 def least_text(prompt: str, completions: list) -> list[float]:
     shortest = min(map(len, completions))
     return [float(len(completion) == shortest) for completion in completions]
-
-
-@reward(grouped=True)
-def most_words(completions: list, prompt: str) -> list[float]:
-    most = max(len(completion.split()) for completion in completions)
-    return [len(completion.split()) / max(1, most) for completion in completions]
 
 
 @reward(grouped=True)
@@ -85,7 +81,20 @@ def test_what_is_worthless_must_not_earn_more_than_what_is_right_in_its_group(te
     assert not faults
 
 
-@pytest.mark.parametrize("term", [0.2 * unlike_others(), 0.2 * far_from_others(), 0.3 * least_text()])
+def test_without_right_answers_no_groups_are_mixed():
+    prompts = Dataset.from_dict({"prompt": ["Write a poem.", "Write a story."]})
+    assert find(unlike_others(), prompts) == [[], []]
+
+
+def test_a_reward_of_the_answer_is_not_gated_by_itself():
+    (fault,), _ = find(right_or_unlike())
+    assert "earns 1.5 and each of seven equal right ones 1.21 " in fault
+    assert fault.endswith("Let it pay a right completion most in every group.")
+
+
+@pytest.mark.parametrize(
+    "term", [0.2 * unlike_others(), 0.2 * far_from_others(), 0.3 * least_text(), -0.1 * as_most_do()]
+)
 def test_what_noise_earns_among_wrong_answers_is_a_warning_unless_it_is_gated(term):
     faults, (said,) = find(boxed(evaluated=True) + term)
     assert not faults and f"{term} pays " in said and "only this is learned" in said
@@ -113,7 +122,24 @@ def test_a_function_that_takes_long_is_attacked_on_few_rows(monkeypatch):
     found = next(
         one for one in check(boxed(evaluated=True) + 0.01 * far_from_others(), DATA) if one.title == "attacks"
     )
-    assert {attack["tried"] for attack in found.data["attacks"]} == {1} and not found.faults
+    assert {attack["tried"] for attack in found.data["attacks"]} == {2} and not found.faults
+
+
+SEEN = []
+
+
+@reward
+def slow_for_long_texts(completion: str, solution: str) -> float:
+    """As a regular expression is that takes quadratic time for tags which never close."""
+    SEEN.append(len(completion))
+    if len(completion) > 32_000:
+        time.sleep(trials.ATTACK_SECONDS / 2)
+    return float(completion.endswith(f"\\boxed{{{solution}}}"))
+
+
+def test_the_longest_text_does_not_take_the_time_of_other_attacks():
+    found = next(one for one in check(slow_for_long_texts(), DATA) if one.title == "attacks")
+    assert max(SEEN) > 32_000 and max(attack["tried"] for attack in found.data["attacks"]) == 16
 
 
 def test_a_function_that_gives_one_score_only_among_different_completions_is_not_silent():

@@ -129,7 +129,7 @@ def add_table(found: Findings, trials: Trials, means: dict[str, Any]) -> None:
 
 def add_silence(found: Findings, trials: Trials, place: int, reward: Reward) -> None:
     """Add what to say of a term that gives every completion the same score, or None."""
-    mixed = [group.scores[..., place].ravel() for group in trials.mixed]
+    mixed = [earned[:, place] for group in trials.mixed for earned in group.earned.values()]
     score, *others = np.unique(np.concatenate([trials.every[:, place], *mixed]))
     if np.isnan(score):
         add_nothing(found, trials, reward)

@@ -163,13 +163,13 @@ def add_paid_attacks(found: Findings, trials: Trials, payments: list[Payment]) -
 def add_groups(found: Findings, trials: Trials, outcome: int) -> None:
     """Add what worthless completions earn in groups of equal ones, where a term compares the completions of a group."""
     for group in trials.mixed:
-        single, others = group.average()[:, -1]
+        single, others = (group.average(name)[-1] for name in (group.single, group.others))
         found.lines.append(
             f"{single:8.3f} {SPOKEN[group.single]} among seven equal {group.others} ones, each {others:.3f}"
         )
-    paid = list_paid_in_groups(trials, outcome)
-    (found.faults if trials.found.is_certain else found.warnings).extend(paid)
-    if not paid:
+    if paid := list_paid_in_groups(trials, outcome):
+        (found.faults if trials.found.is_certain else found.warnings).extend(paid)
+    elif trials.mixed:
         found.warnings += list_paid_noise(trials, outcome)
 
 
@@ -184,7 +184,7 @@ def list_paid_brevity(trials: Trials, payments: list[Payment]) -> Iterator[str]:
     for place in list_own_terms(trials, payments[0].by):
         if is_most[place] and not trials.rewards.rewards[place].is_grouped:
             yield (
-                f"{write_term(trials, place)} pays an empty completion {empty[place]:.3g}, and a right one of "
+                f"The term {write_term(trials, place)} pays an empty completion {empty[place]:.3g}, and a right one of "
                 f"{len(trials.texts[0]['right'])} characters {right[place]:.3g}. {ALONE} {write_gate(trials, place, payments[0].by)}"
             )
 
@@ -192,34 +192,35 @@ def list_paid_brevity(trials: Trials, payments: list[Payment]) -> Iterator[str]:
 def list_paid_noise(trials: Trials, outcome: int) -> Iterator[str]:
     """Yield a sentence on each term of a user that pays what is worthless more than the equal wrong completions of its group."""
     groups = [group for group in trials.mixed if group.others == "wrong" and group.single in WORTHLESS]
-    for place in list_own_terms(trials, outcome):
+    for place in filter(trials.compared.__getitem__, list_own_terms(trials, outcome)):
         weight = trials.rewards.weights[place]
-        earned = [(*(weight * group.average()[:, place]).tolist(), group.single) for group in groups]
-        noise, wrong, name = max(earned, key=lambda one: one[0] - one[1], default=(0.0, 0.0, ""))
-        if trials.rewards.rewards[place].is_grouped and noise > wrong + ROUNDING:
+        group = max(groups, key=lambda group: weight * group.compare("wrong")[place])  # noqa: B023
+        noise, wrong = (weight * group.average(name)[place] for name in (group.single, "wrong"))
+        if noise > wrong + ROUNDING:
             yield (
-                f"In a group with seven equal wrong completions, {write_term(trials, place)} pays {SPOKEN[name]} {noise:.3g}, and "
-                f"the wrong ones {wrong:.3g} each. {ALONE} {write_gate(trials, place, outcome)}"
+                f"In a group with seven equal wrong completions, the term {write_term(trials, place)} pays {SPOKEN[group.single]} "
+                f"{noise:.3g}, and the wrong ones {wrong:.3g} each. {ALONE} {write_gate(trials, place, outcome)}"
             )
 
 
 def list_paid_in_groups(trials: Trials, outcome: int) -> list[str]:
     """Return a sentence on the group in which a worthless completion earns most more than a right one, or as much."""
     found = []
-    for group in trials.mixed:
-        if "right" in (group.single, group.others):
-            sign = -1 if group.single == "right" else 1
-            more, total = np.split(sign * np.subtract(*group.average()), [-1])
-            place = int(np.argmax(more * trials.rewards.weights * trials.compared))
-            if total[0] >= -ROUNDING and more[place] * trials.rewards.weights[place] > ROUNDING:
-                found.append((float(total[0]), group, place))
+    for group in [group for group in trials.mixed if "right" in group.earned]:
+        *more, total = group.compare("right")
+        gains = np.multiply(more, trials.rewards.weights) * trials.compared
+        if total >= -ROUNDING and gains.max() > ROUNDING:
+            found.append((float(total), group, int(gains.argmax())))
     if not found:
         return []
     _, group, place = max(found, key=lambda one: one[0])
-    single, others = group.average()[:, -1]
+    single, others = (group.average(name)[-1] for name in (group.single, group.others))
+    remedy = "Subtract less of it." if trials.rewards.weights[place] < 0 else write_gate(trials, place, outcome)
+    if place == outcome:
+        remedy = "Let it pay a right completion most in every group."
     return [
         f"In a group of eight, {SPOKEN[group.single]} earns {single:.3g} and each of seven equal {group.others} ones {others:.3g} "
-        f"under {trials.rewards}: the term {write_term(trials, place)} prefers what is worthless. {write_gate(trials, place, outcome)}"
+        f"under {trials.rewards}: the term {write_term(trials, place)} prefers what is worthless. {remedy}"
     ]
 
 
@@ -235,12 +236,8 @@ def write_term(trials: Trials, place: int) -> str:
 
 
 def write_gate(trials: Trials, place: int, outcome: int) -> str:
-    if trials.rewards.weights[place] < 0:
-        return "Subtract less of it."
-    if place == outcome:
-        return "Let it pay a right completion most in every group."
     term, by = (write_argument(trials.rewards.rewards[one]) for one in (place, outcome))
-    return f"Pay it for right answers only: gate({term}, by={by})."
+    return f"To pay it for right answers only, replace it by gate({term}, by={by})."
 
 
 def list_small_payments(trials: Trials, payments: list[Payment]) -> list[tuple[float, str]]:

@@ -3,30 +3,35 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..expressions import Reward, leave_out_witnesses
 from .attack_completions import WORDS
 from .completions import Rows, Tokenize, score_groups
+from .search import Scores
 
 
 MIXED_ROWS = 4  # largest number of rows for which mixed groups are made
-SAMPLED = 8  # the default of num_generations in TRL
+COMPLETIONS = 8  # of a group, which is the default of num_generations in TRL
 WORTHLESS = {"nothing": "", "random words": WORDS}  # in addition to wrong answers
 MIXTURES = [(one, others) for others in ("right", "wrong") for one in ("right", "wrong", *WORTHLESS) if one != others]
 
 
 class MixedGroup(NamedTuple):
-    """A single completion and the equal others of its group by their names, and the scores of these two in each row."""
+    """A group of one completion and equal other ones, with what these two earn from each term, and in total at the end."""
 
     single: str
     others: str
-    scores: NDArray[np.float64]  # by row, single and others, and term with the total at the end
+    earned: dict[str, Scores]  # by these names, for each row
 
-    def average(self) -> NDArray[np.float64]:
-        """Return what both earn from each term and in total. None counts as 0, as nothing is learned from it."""
-        mean: NDArray[np.float64] = np.nan_to_num(self.scores).mean(axis=0)
+    def average(self, name: str) -> Scores:
+        """Return the means over the rows. None counts as 0, as nothing is learned from it."""
+        mean: Scores = np.nan_to_num(self.earned[name]).mean(axis=0)
         return mean
+
+    def compare(self, name: str) -> Scores:
+        """Return how much more than the completion of this name the other one earns."""
+        other = self.others if name == self.single else self.single
+        return self.average(other) - self.average(name)
 
 
 def score_mixed_groups(rewards: Reward, rows: Rows, texts: list[dict[str, str]], tokens: Tokenize) -> list[MixedGroup]:
@@ -37,8 +42,8 @@ def score_mixed_groups(rewards: Reward, rows: Rows, texts: list[dict[str, str]],
     made = [{**completions, **WORTHLESS} for completions in texts[:MIXED_ROWS]]
     mixed = []
     for single, others in MIXTURES:
-        groups = [[one[single], *[one[others]] * (SAMPLED - 1)] for one in made]
+        groups = [[one[single], *[one[others]] * (COMPLETIONS - 1)] for one in made]
         scored, _ = score_groups(rewards, rows, groups, tokens)
-        scores = np.array(scored, dtype=float).reshape(len(rows), SAMPLED, -1)
-        mixed.append(MixedGroup(single, others, scores[:, [0, -1]]))
+        scores = np.array(scored, dtype=float).reshape(len(rows), COMPLETIONS, -1)
+        mixed.append(MixedGroup(single, others, {single: scores[:, 0], others: scores[:, -1]}))
     return mixed

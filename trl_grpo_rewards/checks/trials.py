@@ -106,24 +106,22 @@ def score_texts(
     """
     Return the scores by row and name, and the time of each term: attacks are longer than other texts, and are not timed.
 
-    If the first row takes a user's function long, attacks are removed from the last of `texts`.
+    If a user's function takes long for the second row, whose texts are as long as usual, attacks on others are removed from `texts`.
     """
-
-    def score(part: slice) -> tuple[list[list[Score]], list[float]]:
-        groups = [[*completions.values()] for completions in texts[part]]
-        return score_groups(rewards, rows[part], groups, tokens)
-
-    first = 1 if any(map(has_own_code, rewards.rewards)) else max(attacked, 1)
-    start = time.monotonic()
-    scores, milliseconds = score(slice(first))
-    if first < attacked:
-        attacked = min(attacked, first + int(ATTACK_SECONDS / (time.monotonic() - start)))
-        texts[attacked:] = [{name: made[name] for name in ANSWERS} for made in texts[attacked:]]
-    attacked = max(first, attacked)
-    for part in (slice(first, attacked), slice(attacked, None)):
-        if rows[part]:
-            scored, milliseconds = score(part)
+    scores: list[list[Score]] = []
+    first, stops = 0, [attacked, len(rows)]
+    if any(map(has_own_code, rewards.rewards)) and attacked > 2:
+        stops = [1, 2, *stops]
+    while stops:
+        part = slice(first, stops[0])
+        start = time.monotonic()
+        if groups := [[*completions.values()] for completions in texts[part]]:
+            scored, milliseconds = score_groups(rewards, rows[part], groups, tokens)
             scores += scored
+        if len(stops) == 3:
+            stops[1] = min(attacked, 2 + int(ATTACK_SECONDS / max(time.monotonic() - start, 1e-6)))
+            texts[stops[1] :] = [{name: made[name] for name in ANSWERS} for made in texts[stops[1] :]]
+        first = stops.pop(0)
     names = [(place, name) for place, completions in enumerate(texts) for name in completions]
     return DataFrame(scores, names, dtype=float), milliseconds
 

@@ -115,6 +115,12 @@ def describe_size(run: dict[str, Any]) -> str:
     return f"steps: {run['first_step']}-{run['last_step']}{groups}"
 
 
+def describe_ends(runs: Sequence[dict[str, Any]], part: str) -> str:
+    is_evaluated = any("(held-out" in one["name"] for run in runs for one in run["changes"])
+    evaluations = ", or the first and the last evaluation" if is_evaluated else ""
+    return f"start and end: the means over the first and the last {part}{evaluations}"
+
+
 def summarize_report(report: dict[str, Any]) -> str:
     runs, lines = report["runs"], []
     if 1 < len(runs) <= MOST_COMPARED:
@@ -123,11 +129,7 @@ def summarize_report(report: dict[str, Any]) -> str:
     else:
         lines += [line for run in runs for line in [*tabulate_values([run]), "", describe_size(run), ""]]
     is_long = all(one["is_long_enough_for_warnings"] for one in runs)
-    is_evaluated = any("(held-out" in one["name"] for run in runs for one in run["changes"])
-    lines.append(
-        f"start and end: the means over the first and the last {'tenth of the steps' if is_long else 'steps'}"
-        f"{', or the first and the last evaluation' * is_evaluated}"
-    )
+    lines.append(describe_ends(runs, "tenth of the steps" if is_long else "steps"))
     lines += console.format_texts([one["comparison"] for one in runs if one["comparison"]], "the report")
     if doubts := sum(len(one["doubtful_solutions"]) for one in runs):
         lines.append(f"{console.count(doubts, 'solution')} may be wrong: most completions agree on another answer")
