@@ -311,7 +311,7 @@ def write_remedy(trials: Trials, payment: Payment) -> str:
         return f"Let {deciding[0]} pay for nothing but a right answer."
     payer = trials.rewards.rewards[payment.by]
     if payment.is_paid_by_it and any(function.factory.is_foreign for function in find_functions(payer)):
-        return f"{payer} itself pays it. Let it compare the whole answer, and pay for nothing but a right one."
+        return f"{payer} itself pays it. Let it compare the whole answer, for example with == instead of in."
     if not trials.has_solution and all(function.factory.is_foreign for function in functions):
         return "Check its sign, and limit what it pays for."
     by = write_argument(deciding[0]) if deciding else "boxed()"
