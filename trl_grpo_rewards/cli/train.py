@@ -38,7 +38,7 @@ from ..training.groups import ScoredGroups
 from ..training.recording import PlacePrinter
 from ..training.trainer import FilteredGRPOTrainer
 from ..traits import Findings
-from .console import FAULTY, INTERRUPTED, MISUSED, end, exit_on, format_table
+from .console import FAULTY, INTERRUPTED, MISUSED, count, end, exit_on, format_table
 from .job import BECOME_MESSAGES, describe_sizes, describe_steps, load_tokenizer, prepare_job
 from .job_data import fit_prompts
 from .job_files import FROM_WEIGHTS, choose_checkpoint, choose_model
@@ -357,6 +357,8 @@ class BeforeAndAfter(TrainerCallback):
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, *rest: Any, **kwargs: Any) -> None:
         self.first_step = state.global_step
+        if state.is_world_process_zero:  # the bar begins after the first batch
+            print(f"Evaluating {count(len(self.trainer.eval_dataset), 'held-out problem')} first.", flush=True)
         self.before = evaluate_model(self.trainer)
         self.start = time.monotonic()
 
