@@ -145,7 +145,7 @@ def plain_brevity(completions, **kwargs):
 
 def test_what_a_warning_says_to_write_of_functions_for_trl_can_be_written():
     (said,) = list_brevity(boxed(evaluated=True) + plain_brevity)
-    advice = said.split("right answers only, replace it by ")[1].removesuffix(".")
+    advice = said.split("for right answers only, replace it by ")[1].removesuffix(".")
     assert advice == "gate(plain_brevity, by=boxed(evaluated=True))"
     gated = eval(advice, {"gate": gate, "boxed": boxed, "plain_brevity": plain_brevity})
     assert not list_brevity(boxed(evaluated=True) + gated)

@@ -51,6 +51,35 @@ def right_or_unlike(prompt: str, completions: list, solution: str) -> list[float
     return [float(right) + 1.5 / completions.count(one) for right, one in zip(is_right, completions, strict=True)]
 
 
+@reward(grouped=True)
+def far_in_bigrams(prompt: str, completions: list) -> list[float]:
+    """One minus the mean of the Jaccard indices with the others, where texts without a bigram are like nothing."""
+    pairs = [{*zip(text.split(), text.split()[1:], strict=False)} for text in completions]
+    alike = [[len(one & other) / max(1, len(one | other)) for other in pairs] for one in pairs]
+    own = [float(bool(one)) for one in pairs]
+    return [1 - (sum(row) - mine) / max(1, len(pairs) - 1) for row, mine in zip(alike, own, strict=True)]
+
+
+@reward(grouped=True)
+def share_of_length(prompt: str, completions: list) -> list[float]:
+    least = min(map(len, completions))
+    return [least / max(1, len(completion)) for completion in completions]
+
+
+@reward(grouped=True)
+def brief_among_right(prompt: str, completions: list, solution: str) -> list[float]:
+    """The length reward of Kimi k1.5."""
+    low, high = min(map(len, completions)), max(map(len, completions))
+    values = [0.5 - (len(text) - low) / (high - low) if high > low else 0.0 for text in completions]
+    is_right = [text.endswith(f"\\boxed{{{solution}}}") for text in completions]
+    return [value if right else min(0.0, value) for value, right in zip(values, is_right, strict=True)]
+
+
+@reward(grouped=True)
+def minus_copies(prompt: str, completions: list) -> list[float]:
+    return [-float(completions.count(completion) > 1) for completion in completions]
+
+
 def find(rewards, data=DATA):
     found = check(rewards, data)
     return [
@@ -67,12 +96,15 @@ def find(rewards, data=DATA):
         (-2 * as_most_do(), "earns -0.25 and each of seven equal right ones -0.75 "),
         (2 * as_most_do(), "a right completion earns 1.25 and each of seven equal wrong ones 1.75 "),
         (1 * least_text(), "an empty completion earns 1 and each of seven equal right ones 1 "),
+        (2 * far_in_bigrams(), "an empty completion earns 2 and each of seven equal right ones 1.29 "),
+        (2 * share_of_length(), "a completion of one word earns 2 and each of seven equal right ones 1"),
+        (2 * minus_copies(), "a wrong completion earns 0 and each of seven equal right ones -1 "),
     ],
 )
 def test_what_is_worthless_must_not_earn_more_than_what_is_right_in_its_group(term, said):
     (fault,), _ = find(boxed(evaluated=True) + term)
     assert re.search(said, fault) and f"the term {term} prefers what is worthless" in fault
-    if term.weights[0] < 0:
+    if term.weights[0] < 0 or term == 2 * minus_copies():
         assert fault.endswith("Subtract less of it.")
         return
     assert fault.endswith(f"gate({term.rewards[0]}, by=boxed(evaluated=True)).")
@@ -84,6 +116,15 @@ def test_what_is_worthless_must_not_earn_more_than_what_is_right_in_its_group(te
 def test_without_right_answers_no_groups_are_mixed():
     prompts = Dataset.from_dict({"prompt": ["Write a poem.", "Write a story."]})
     assert find(unlike_others(), prompts) == [[], []]
+
+
+def test_a_term_that_compares_right_answers_decides_nothing_next_to_an_outcome():
+    found = check(boxed(evaluated=True) + 0.2 * brief_among_right(), DATA)
+    assert not any(one.faults for one in found) and all(one.is_run for one in found)
+    (said,) = [text for one in found for text in one.warnings]
+    assert "pays an empty completion 0, and the wrong ones -0.1 each" in said
+    gated = boxed(evaluated=True) + 0.2 * gate(brief_among_right(), by=boxed(evaluated=True))
+    assert not any(one.faults + one.warnings for one in check(gated, DATA))
 
 
 def test_a_reward_of_the_answer_is_not_gated_by_itself():

@@ -153,16 +153,20 @@ def verdict(findings: list[Findings]) -> str:
 
 def count_faults(findings: Sequence[Findings]) -> str:
     """Return how many faults there are, or else what the best worthless completion earns."""
-    faults = [text for one in findings for text in one.faults]
-    if faults:
-        return f"{len(faults)} fault{'s' * (len(faults) != 1)} found."
+    if number := sum(len(one.faults) for one in findings):
+        return f"{number} fault{'s' * (number != 1)} found."
     data: dict[str, Any] = {name: value for one in findings for name, value in one.data.items()}
-    worthless = [one for one in data.get("attacks", ()) if KINDS.get(one["name"]) in ("formless", "formed")]
-    right = data["dry_run"][-1]["right"] if "dry_run" in data else None
+    return " ".join(["No fault found.", *describe_best_attack(data.get("attacks", ()), data.get("dry_run"))])
+
+
+def describe_best_attack(attacks: Sequence[dict[str, Any]], dry_run: Any) -> list[str]:
+    """Return a sentence on what a right and the best worthless completion earn, if both were tried."""
+    worthless = [attack for attack in attacks if KINDS.get(attack["name"]) in ("formless", "formed")]
+    right = dry_run[-1]["right"] if dry_run else None
     if right is None or not worthless:
-        return "No fault found."
+        return []
     best = max(worthless, key=lambda attack: attack["mean"])
-    return f"No fault found. A right completion earns {right:.3g}, and the best worthless one ('{best['name']}') {best['mean']:.3g}."
+    return [f"A right completion earns {right:.3g}, and the best worthless one ('{best['name']}') {best['mean']:.3g}."]
 
 
 def describe_untried(findings: Sequence[Findings]) -> list[str]:

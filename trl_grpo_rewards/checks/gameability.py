@@ -15,7 +15,7 @@ from ..registry import Wrapped, read_rewards
 from ..traits import Findings
 from .attack_completions import KINDS, RUN_ON, TEXTS
 from .completions import ROUNDING, SPELLED, Rows, Tokenize, split_words
-from .mixed_groups import WORTHLESS
+from .mixed_groups import WORTHLESS, MixedGroup
 from .search import Scores
 from .trials import ANSWERS, Trials, make_trials
 
@@ -33,6 +33,7 @@ SPOKEN = {
     "right": "a right completion",
     "wrong": "a wrong completion",
     "nothing": "an empty completion",
+    "one word": "a completion of one word",
     "random words": "a completion of random words",
 }
 ALONE = "Without a right answer in the group, only this is learned."
@@ -66,7 +67,9 @@ def count_payments(trials: Trials) -> list[Payment]:
     low = np.where(np.isnan(wrong), right, wrong)
     weights = trials.rewards.weights
     deciding = [place for place in trials.reading if weights[place]] or np.flatnonzero(weights).tolist()
-    is_judged = ~np.isnan(right[:, deciding]).all(axis=1) & ~np.isnan(right[:, -1])
+    attacks = [name for name in trials.scores if name not in ANSWERS]
+    is_attacked = ~np.isnan([trials.scores[name][:, -1] for name in attacks]).all(axis=0) if attacks else True
+    is_judged = is_attacked & ~np.isnan(right[:, deciding]).all(axis=1) & ~np.isnan(right[:, -1])
     is_more = is_judged & (right[:, -1] > np.nan_to_num(helpless[:, -1]))
     if is_more.any() or not trials.has_solution:  # the other rows are in the dry run
         is_judged = is_more
@@ -74,7 +77,7 @@ def count_payments(trials: Trials) -> list[Payment]:
     declared = [place for place in deciding if trials.rewards.rewards[place].is_outcome]
     outcome = max(declared[:1] or deciding, key=lambda place: gains[place], default=-1)
     payments = []
-    for name in [name for name in trials.scores if name not in ANSWERS]:
+    for name in attacks:
         rows = np.flatnonzero(is_judged & ~np.isnan(trials.scores[name][:, -1]))
         if rows.size:
             scores = [each[rows] for each in (trials.scores[name], right, low, helpless)]
@@ -195,7 +198,7 @@ def list_paid_noise(trials: Trials, outcome: int) -> Iterator[str]:
     for place in filter(trials.compared.__getitem__, list_own_terms(trials, outcome)):
         weight = trials.rewards.weights[place]
         group = max(groups, key=lambda group: weight * group.compare("wrong")[place])  # noqa: B023
-        noise, wrong = (weight * group.average(name)[place] for name in (group.single, "wrong"))
+        noise, wrong = (weight * group.average(name)[place] + 0.0 for name in (group.single, "wrong"))  # without -0
         if noise > wrong + ROUNDING:
             yield (
                 f"In a group with seven equal wrong completions, the term {write_term(trials, place)} pays {SPOKEN[group.single]} "
@@ -215,13 +218,19 @@ def list_paid_in_groups(trials: Trials, outcome: int) -> list[str]:
         return []
     _, group, place = max(found, key=lambda one: one[0])
     single, others = (group.average(name)[-1] for name in (group.single, group.others))
-    remedy = "Subtract less of it." if trials.rewards.weights[place] < 0 else write_gate(trials, place, outcome)
-    if place == outcome:
-        remedy = "Let it pay a right completion most in every group."
     return [
         f"In a group of eight, {SPOKEN[group.single]} earns {single:.3g} and each of seven equal {group.others} ones {others:.3g} "
-        f"under {trials.rewards}: the term {write_term(trials, place)} prefers what is worthless. {remedy}"
+        f"under {trials.rewards}: the term {write_term(trials, place)} prefers what is worthless. "
+        f"{write_group_remedy(trials, group, place, outcome)}"
     ]
+
+
+def write_group_remedy(trials: Trials, group: MixedGroup, place: int, outcome: int) -> str:
+    if place == outcome:
+        return "Let it pay a right completion most in every group."
+    if max(trials.rewards.weights[place] * group.average(name)[place] for name in group.earned) <= ROUNDING:
+        return "Subtract less of it."  # a gate would subtract it from right answers alone
+    return write_gate(trials, place, outcome)
 
 
 def list_own_terms(trials: Trials, outcome: int) -> list[int]:
@@ -237,7 +246,7 @@ def write_term(trials: Trials, place: int) -> str:
 
 def write_gate(trials: Trials, place: int, outcome: int) -> str:
     term, by = (write_argument(trials.rewards.rewards[one]) for one in (place, outcome))
-    return f"To pay it for right answers only, replace it by gate({term}, by={by})."
+    return f"To count it for right answers only, replace it by gate({term}, by={by})."
 
 
 def list_small_payments(trials: Trials, payments: list[Payment]) -> list[tuple[float, str]]:
@@ -295,11 +304,13 @@ def write_argument(reward: Reward) -> str:
 
 def write_remedy(trials: Trials, payment: Payment) -> str:
     attack = payment.name
-    if payment.kind == "near":
-        return "If that is not intended, compare more strictly."
     rewards = leave_out_witnesses(trials.rewards)
     functions = [*find_functions(rewards)]
     deciding = find_outcomes(rewards) + trials.list_readers(rewards)
+    if deciding and any(trials.compared) and not payment.is_paid_by_it:
+        return write_weights(deciding[0])
+    if payment.kind == "near":
+        return "If that is not intended, compare more strictly."
     is_own = any(function.factory.is_foreign for function in deciding)
     is_evaluated = any(function.options.get("evaluated") for function in functions)
     is_long = is_own and any(len(str(value).split()) > MAX_WORDS for value in trials.solutions)
@@ -314,7 +325,11 @@ def write_remedy(trials: Trials, payment: Payment) -> str:
         return f"{payer} itself pays it. Let it compare the whole answer, for example with == instead of in."
     if not trials.has_solution and all(function.factory.is_foreign for function in functions):
         return "Check its sign, and limit what it pays for."
-    by = write_argument(deciding[0]) if deciding else "boxed()"
+    return write_weights(deciding[0] if deciding else None)
+
+
+def write_weights(deciding: Reward | None) -> str:
+    by = write_argument(deciding) if deciding else "boxed()"
     return f"Give the answer more weight, or pay the other terms only when it pays: gate(..., by={by})."
 
 

@@ -10,9 +10,9 @@ from .completions import Rows, Tokenize, score_groups
 from .search import Scores
 
 
-MIXED_ROWS = 4  # largest number of rows for which mixed groups are made
+MIXED_ROWS = 2  # largest number of rows for which mixed groups are made
 COMPLETIONS = 8  # of a group, which is the default of num_generations in TRL
-WORTHLESS = {"nothing": "", "random words": WORDS}  # in addition to wrong answers
+WORTHLESS = {"nothing": "", "one word": "Yes.", "random words": WORDS}  # in addition to wrong answers
 MIXTURES = [(one, others) for others in ("right", "wrong") for one in ("right", "wrong", *WORTHLESS) if one != others]
 
 

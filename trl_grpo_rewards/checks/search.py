@@ -132,7 +132,7 @@ def find_form(
         for one in functions
         if one.is_formless
     }
-    readers = [one for one in reads if wanted & reads[one]]
+    readers = [one for one in reads if wanted & reads[one] and not (outcomes and one.is_grouped)]
     read = {name for one in readers for name in reads[one]}
     columns = sorted(wanted, key=lambda name: (name not in read, not names_answer(name)))
     known = [row for row in rows if any(row.get(name) is not None for name in columns)]

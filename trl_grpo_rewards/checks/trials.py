@@ -109,21 +109,26 @@ def score_texts(
     If a user's function takes long for the second row, whose texts are as long as usual, attacks on others are removed from `texts`.
     """
     scores: list[list[Score]] = []
-    first, stops = 0, [attacked, len(rows)]
-    if any(map(has_own_code, rewards.rewards)) and attacked > 2:
-        stops = [1, 2, *stops]
+    first = 0
+    stops = [1, 2, attacked, len(rows)] if any(map(has_own_code, rewards.rewards)) else [attacked, len(rows)]
     while stops:
-        part = slice(first, stops[0])
+        part = slice(first, stops.pop(0))
         start = time.monotonic()
         if groups := [[*completions.values()] for completions in texts[part]]:
             scored, milliseconds = score_groups(rewards, rows[part], groups, tokens)
             scores += scored
-        if len(stops) == 3:
-            stops[1] = min(attacked, 2 + int(ATTACK_SECONDS / max(time.monotonic() - start, 1e-6)))
-            texts[stops[1] :] = [{name: made[name] for name in ANSWERS} for made in texts[stops[1] :]]
-        first = stops.pop(0)
+        if len(stops) == 2 and attacked > 2:
+            stops[0] = limit_attacks(texts, attacked, time.monotonic() - start)
+        first = max(first, part.stop)
     names = [(place, name) for place, completions in enumerate(texts) for name in completions]
     return DataFrame(scores, names, dtype=float), milliseconds
+
+
+def limit_attacks(texts: list[dict[str, str]], attacked: int, seconds: float) -> int:
+    """Remove the attacks for which there is no time, given that of one row. Return the number of rows with attacks."""
+    number = min(attacked, 2 + int(ATTACK_SECONDS / max(seconds, 1e-6)))
+    texts[number:] = [{name: made[name] for name in ANSWERS} for made in texts[number:]]
+    return number
 
 
 def is_solution_known(rewards: Reward, found: FoundForm) -> bool:
