@@ -544,7 +544,7 @@ def test_ranks_train_the_bundled_task_by_the_script(tmp_path):
     command, options = [*launcher, str(find_free_port()), *script, *rewards], {"capture_output": True, "text": True}
     run = subprocess.run(command, cwd=tmp_path, env=build_environment(), timeout=600, **options)
     assert run.returncode == 0, run.stderr[-4000:]
-    assert run.stdout.count("held-out problems") == 1 and "find_unused_parameters" not in run.stderr
+    assert run.stdout.count("held-out problems  ") == 1 and "find_unused_parameters" not in run.stderr
     assert "samples 2 prompts with 8 completions each (16, 8 in each process)" in run.stdout
     assert re.search(r"^ranks +2.000 +2.000 ", run.stdout, re.MULTILINE)
     assert (tmp_path / "runs/addition/model.safetensors").exists()
