@@ -185,7 +185,7 @@ def list_paid_brevity(trials: Trials, payments: list[Payment]) -> Iterator[str]:
     empty, right, wrong = (trials.average(name) * weights for name in ("nothing", "right", "wrong"))
     is_most = empty > np.maximum(right, wrong) + ROUNDING
     for place in list_own_terms(trials, payments[0].by):
-        if is_most[place] and not trials.rewards.rewards[place].is_grouped:
+        if is_most[place] and not trials.compared[place]:
             yield (
                 f"The term {write_term(trials, place)} pays an empty completion {empty[place]:.3g}, and a right one of "
                 f"{len(trials.texts[0]['right'])} characters {right[place]:.3g}. {ALONE} {write_gate(trials, place, payments[0].by)}"
@@ -195,7 +195,7 @@ def list_paid_brevity(trials: Trials, payments: list[Payment]) -> Iterator[str]:
 def list_paid_noise(trials: Trials, outcome: int) -> Iterator[str]:
     """Yield a sentence on each term of a user that pays what is worthless more than the equal wrong completions of its group."""
     groups = [group for group in trials.mixed if group.others == "wrong" and group.single in WORTHLESS]
-    for place in filter(trials.compared.__getitem__, list_own_terms(trials, outcome)):
+    for place in [place for place in list_own_terms(trials, outcome) if trials.compared[place]]:
         weight = trials.rewards.weights[place]
         group = max(groups, key=lambda group: weight * group.compare("wrong")[place])  # noqa: B023
         noise, wrong = (weight * group.average(name)[place] + 0.0 for name in (group.single, "wrong"))  # without -0
@@ -303,7 +303,6 @@ def write_argument(reward: Reward) -> str:
 
 
 def write_remedy(trials: Trials, payment: Payment) -> str:
-    attack = payment.name
     rewards = leave_out_witnesses(trials.rewards)
     functions = [*find_functions(rewards)]
     deciding = find_outcomes(rewards) + trials.list_readers(rewards)
@@ -312,19 +311,19 @@ def write_remedy(trials: Trials, payment: Payment) -> str:
     if payment.kind == "near":
         return "If that is not intended, compare more strictly."
     is_own = any(function.factory.is_foreign for function in deciding)
-    is_evaluated = any(function.options.get("evaluated") for function in functions)
     is_long = is_own and any(len(str(value).split()) > MAX_WORDS for value in trials.solutions)
+    is_evaluated = any(function.options.get("evaluated") for function in functions)
     cases = {"evaluated": is_evaluated, "long": is_long, "own": is_own, "ours": True}
     for remedy in TEXTS["remedies"]:
-        if attack in remedy["attacks"]:
+        if payment.name in remedy["attacks"]:
             return str(next(remedy[case] for case, holds in cases.items() if holds and case in remedy))
     if is_own and len(rewards.rewards) == 1:
         return f"Let {deciding[0]} pay for nothing but a right answer."
+    if not trials.has_solution and all(function.factory.is_foreign for function in functions):
+        return "Check its sign, and limit what it pays for."
     payer = trials.rewards.rewards[payment.by]
     if payment.is_paid_by_it and any(function.factory.is_foreign for function in find_functions(payer)):
         return f"{payer} itself pays it. Let it compare the whole answer, for example with == instead of in."
-    if not trials.has_solution and all(function.factory.is_foreign for function in functions):
-        return "Check its sign, and limit what it pays for."
     return write_weights(deciding[0] if deciding else None)
 
 

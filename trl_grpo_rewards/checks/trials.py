@@ -106,7 +106,8 @@ def score_texts(
     """
     Return the scores by row and name, and the time of each term: attacks are longer than other texts, and are not timed.
 
-    If a user's function takes long for the second row, whose texts are as long as usual, attacks on others are removed from `texts`.
+    A user's function that is slow on the second row is attacked on fewer rows: the other attacks are removed from `texts`. The
+    first row has a longer text than the others.
     """
     scores: list[list[Score]] = []
     first = 0
@@ -125,7 +126,7 @@ def score_texts(
 
 
 def limit_attacks(texts: list[dict[str, str]], attacked: int, seconds: float) -> int:
-    """Remove the attacks for which there is no time, given that of one row. Return the number of rows with attacks."""
+    """Remove the attacks that would take too long if each row takes these seconds. Return how many rows keep theirs."""
     number = min(attacked, 2 + int(ATTACK_SECONDS / max(seconds, 1e-6)))
     texts[number:] = [{name: made[name] for name in ANSWERS} for made in texts[number:]]
     return number

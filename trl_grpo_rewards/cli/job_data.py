@@ -258,7 +258,7 @@ def fit_prompts(data: Dataset | None, tokenizer: PreTrainedTokenizerBase | None)
 
 
 def to_messages(data: Dataset, system: list[dict[str, str]]) -> Dataset:
-    """Return a dataset whose prompts are messages, each after those of the system."""
+    """Return a dataset whose prompts are messages. The system messages come first."""
 
     def write(batch: dict) -> dict:
         return {"prompt": [[*system, *make_conversation(prompt)] for prompt in batch["prompt"]]}
